@@ -239,7 +239,7 @@ class Comparison:
         ]
 
     def _apart(self, reward: xarray.DataArray, best: xarray.DataArray) -> dict[str, NDArray]:
-        """Differences to the best, whether clear, and runs that are missing, ``[setting, scope]``."""
+        """Differences to the best, whether clear, and runs missing, ``[setting, scope]``."""
         runs, count, places = self.plan.runs, reward.sizes["setting"], np.atleast_1d(best.values)
         tables = [
             dominance(

@@ -68,9 +68,7 @@ _DAILY, _MOST_DAILY, _ROUND, _USUAL_RUNS, _FEWEST_RUNS = 1 << 29, 1 << 31, 30, 1
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Supply:
-    """What is for sale while the budget is spent. Time goes with the money: twice the file's is
-    twice its time.
-    """
+    """What is for sale while the budget is spent: in twice the file's money, twice its time."""
 
     # An arm sells at most so many times what it sold in the file's time; None: no limit
     growth: float | None
@@ -90,9 +88,7 @@ class Supply:
     def world(
         self, arms: FiniteArms | RequestTable | WithNullArm, rows: Sequence[int]
     ) -> FiniteArms | RequestTable | WithNullArm | Stocked:
-        """Arms of these instances that close when they are sold out, or when all requests are
-        answered.
-        """
+        """Arms of these instances that close when they, or all requests, are sold out."""
         if self.requests:
             is_offered = np.repeat([[True], [False]], arms.spec.arms, axis=1)
             return Stocked.of(arms, shown=is_offered, at=[[self.requests[row] + 1] for row in rows])  # type: ignore[arg-type]
@@ -139,17 +135,13 @@ class Spending:
         return dataclasses.replace(self, budgets=budgets, rounds=rounds, supply=supply)
 
     def price(self, cost: np.ndarray) -> np.ndarray:
-        """What a pull takes of the budget that it takes most of, in money: ``[…, K(, d)]`` to ``[…,
-        K]``. Of one cost it is that cost.
-        """
+        """What a pull takes of the scarcest budget, in money: ``[…, K(, d)]`` to ``[…, K]``."""
         if len(self.budgets) == 1:
             return cost
         return (cost * (self.budget / np.array(self.budgets))).max(axis=-1)
 
     def in_money(self, cost: np.ndarray, row: int) -> np.ndarray:
-        """The same of the budget or of the requests: reward over this, times the budget, is what an
-        arm brings if it alone is pulled, and does not sell out.
-        """
+        """The same of the budget or of the requests, so that reward over it ranks arms alone."""
         least = self.budget / self.supply.requests[row] if self.supply.requests else 0.0
         return np.maximum(self.price(cost), least if len(self.budgets) == 1 else 0.0)
 
@@ -159,9 +151,7 @@ class Spending:
         return float(self.budget / self.in_money(cost, row)[0])
 
     def best_split(self, reward: np.ndarray, cost: np.ndarray, row: int) -> np.ndarray:
-        """The pulls of each arm that bring most by these means: a linear program in budgets, stock
-        and requests.
-        """
+        """The pulls of each arm that bring most by these means: a linear program."""
         use = (cost.reshape(len(reward), -1) / self.budgets).T
         if self.supply.requests:
             use = np.concatenate([use, np.full((1, len(reward)), 1 / self.supply.requests[row])])
@@ -188,9 +178,7 @@ class Spending:
         return np.where(solved.x > _NOTHING, solved.x, 0.0) / size
 
     def scaled_budgets(self, instances: Sequence[Instance]) -> np.ndarray:
-        """The budgets over each instance's bounds of the costs, ``[instance]`` or ``[instance,
-        d]``.
-        """
+        """The budgets over each instance's bounds of the costs, ``[instance(, d)]``."""
         bounds = np.array([instance.cost_bound for instance in instances])
         return (self.budgets if bounds.ndim > 1 else self.budget) / bounds
 
@@ -209,9 +197,7 @@ class Spending:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Group:
-    """Instances that run in one compile: their rows in the table, and their arms, padded to the
-    widest.
-    """
+    """Instances that run in one compile: their rows in the table, their arms padded."""
 
     rows: tuple[int, ...]
     environment: FiniteArms | RequestTable | WithNullArm
@@ -239,9 +225,7 @@ class Worlds:
     def arms(
         self, table: ArmsTable, rows: Sequence[int], runs: Sequence[int] = (0,)
     ) -> FiniteArms | RequestTable | WithNullArm:
-        """The arms of these instances, a row an instance; where means are drawn, a row an instance
-        in a run.
-        """
+        """The arms of these instances, a row an instance; where means are drawn, also a run."""
         instances = [table.instances[row] for row in rows]
         draws = list[DrawnMeans]()
         if self.posterior is not None:
@@ -270,9 +254,7 @@ class Worlds:
 
 
 def histories(table: ArmsTable, rows: Sequence[int], width: int) -> p.History:
-    """What the file has counted of these instances' arms, ``[instance, K]``, over the bounds of the
-    table.
-    """
+    """What the file has counted of these instances' arms, ``[instance, K]``, over the bounds."""
     pulls, reward, cost = np.zeros((3, len(table.instances), width))
     for row in set(rows):
         instance, evidence = table.instances[row], table.instances[row].evidence or Evidence()
@@ -635,9 +617,7 @@ def _supply(
 
 
 def days_of(instance: Instance) -> tuple[int, str] | None:
-    """How many days (weeks, months) of their own the rows of an instance have, and which; None
-    below two.
-    """
+    """How many days (weeks, months) the rows of an instance have, and which; None below two."""
     evidence = instance.evidence or Evidence()
     days = [day.day for day in evidence.daily or ()]
     if evidence.pulls is not None and evidence.pulls.time is not None:
@@ -692,9 +672,7 @@ def _cadence(table: ArmsTable, spending: Spending, request: Request, work: float
 
 
 def _lineup(policies: Sequence[Policy], table: ArmsTable, spending: Spending) -> Played:
-    """The policies, called as in :data:`POLICIES`, with the bound and the horizon of an
-    average-cost constraint.
-    """
+    """The policies by their names, with the bound and the horizon of an average-cost constraint."""
     named = (POLICIES, AVERAGE_COST_POLICIES, TWO_COST_POLICIES)
     name_of = {kind: name for tables in named for name, kind in tables.items()}
     values: dict[str, Any] = {}
@@ -725,18 +703,14 @@ MIXTURE = "the file's best mixture"
 
 
 def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean reward and cost per pull of each instance's arms by the file, ``[K(, d)]``: pooled,
-    where they are drawn.
-    """
+    """Mean reward and cost per pull by the file, ``[K(, d)]`` each; pooled where drawn."""
     if world.posterior is None:
         return [(instance.mean_reward, instance.mean_cost) for instance in table.instances]
     return [posterior.means() for posterior in world.posterior.instances]
 
 
 def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[int]:
-    """The arm that alone brings most by the file, of each instance: known beforehand, the same in
-    every run.
-    """
+    """The arm of each instance that alone brings most by the file."""
     means = file_means(table, world)
     return [
         int(np.argmax(reward / spending.in_money(cost, row)))
@@ -780,9 +754,7 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
 
 
 def with_baselines(plan: ComparisonPlan) -> ComparisonPlan:
-    """The same, whose splits are played in the same calls: one program compiles while another
-    plays.
-    """
+    """The same with its splits, played in the same calls."""
     splits = baselines_of(plan.table, plan.worlds, plan.spending)
     return dataclasses.replace(plan, baselines=splits)
 

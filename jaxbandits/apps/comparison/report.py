@@ -368,9 +368,7 @@ def _ranking(comparison: Comparison) -> Table:
 
 
 def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
-    """``−2 (−3 to −1), clear``; ``−2 (−5 to +1), not clear (about 50 more runs)``; while runs were
-    added, the claims that decided: ``−2, less in most runs (clear after 50)``.
-    """
+    """``−2 (−3 to −1), clear``; ``−2 (−5 to +1), not clear (about 50 more runs)``."""
     style, more = comparison.plan.table.style, row["more_runs"]
     if comparison.clear is not None:
         best, name = comparison.ranking()[0]["setting"], row["setting"]
@@ -450,9 +448,7 @@ def _read(plan: ComparisonPlan) -> list[str]:
 
 
 def with_interval(comparison: Comparison, row: Mapping[str, Any], name: str) -> str:
-    """``12.34 ± 0.56``: as many decimals as show two digits of the interval's half width, in the
-    file's style.
-    """
+    """``12.34 ± 0.56``, in the file's style."""
     half = (row[f"{name}_high"] - row[f"{name}_low"]) / 2
     return comparison.plan.table.style.plus_minus(row[name], half)
 
@@ -469,9 +465,7 @@ def _range(values: Sequence[float], form: str) -> str:
 
 
 def money_picture(answer: Answer, progress: bool | str = False) -> bytes:
-    """Money on each arm over the budget, stacked: of the only instance, or of the six that bring
-    most. Smaller budgets are played for it.
-    """
+    """Money on each arm over the budget, stacked: of the six instances that bring most."""
     plan, data, panels = answer.comparison.plan, answer.data, []
     instances, setting = plan.table.instances, list(plan.played.labels).index(answer.setting)
     parts = [money_of_part(plan, setting, i / _POINTS, progress) for i in range(1, _POINTS)]
@@ -583,9 +577,7 @@ def _html(block: str) -> str:
 def answer_files(
     answer: Answer, pictures: Mapping[str, bytes], command: str = ""
 ) -> dict[str, bytes]:
-    """A table of the arms, all numbers, pictures and the page by name; ``command`` is what they
-    were made by.
-    """
+    """A table of the arms, all numbers, pictures and the page, by file name."""
     facts = _plain(answer.data.to_dict()) | {"warnings": answer.warnings}
     frame = answer.data[
         [x for x, y in answer.data.items() if y.dims == ("instance", "arm")]

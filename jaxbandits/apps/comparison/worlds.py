@@ -95,9 +95,7 @@ def log_spread_prior(variance: ArrayLike) -> FloatArray:
 
 
 def pooled_beta(n: FloatArray, x: FloatArray) -> SharedGrid:
-    """(m, κ) by their posterior ∝ Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · p(m, σ), σ² = (1 −
-    m)/(m(κ + 1)).
-    """
+    """(m, κ) by Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · p(m, σ), σ² = (1 − m)/(m(κ + 1))."""
     from scipy.special import betaln, expit
 
     def density(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -120,9 +118,7 @@ def pooled_beta(n: FloatArray, x: FloatArray) -> SharedGrid:
 
 
 def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> SharedGrid:
-    """(m, a) by the negative-binomial likelihood of x_k/φ (mean n_k m/φ, shape a) times p(m, σ =
-    a^−½).
-    """
+    """(m, a) by the negative-binomial law of x_k/φ (mean n_k m/φ, shape a), p(m, σ = a^−½)."""
     from scipy.special import gammaln
 
     def density(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -173,9 +169,7 @@ _NODES, _DEPTH = (24, 9.0)
 
 
 def _grid(density: Callable[[FloatArray, FloatArray], FloatArray], start: float) -> FloatArray:
-    """(weights, first, second) of the nodes of a box that holds what counts; each box is the last
-    one, cut closer.
-    """
+    """(weights, first, second) of the nodes of a box, cut closer four times."""
     box = [(start - 6, start + 6), (np.log(1e-3), np.log(1e6))]
     for _ in range(4):
         axes = [np.linspace(low, high, _NODES) for low, high in box]
@@ -218,9 +212,7 @@ def day_to_day_dispersion(days: Sequence[Daily]) -> float:
 def _over_days(
     days: Sequence[Daily], quantity: str, square: Callable[..., FloatArray]
 ) -> float | None:
-    """Σ squares / Σ (D − 1) over arms that have two days with clicks, and are not 0 in all of them;
-    None: no such.
-    """
+    """Σ squares / Σ (D − 1) over arms that have two days with clicks; None: no such."""
     columns = [(day.clicks[day.clicks > 0], getattr(day, quantity)[day.clicks > 0]) for day in days]
     arms = [(n, x, float(x.sum() / n.sum())) for n, x in columns if n.size > 1 and x.sum() > 0]
     free = sum(n.size - 1 for n, _, _ in arms)
@@ -275,9 +267,7 @@ class CountPosterior:
         return (self.log_cost_precision * self.log_cost + mean * tau**-2) / total, total**-0.5
 
     def _reward(self, m: FloatArray, k: FloatArray, uniform: ArrayLike) -> FloatArray:
-        """Rewards per pull given m and κ (or a) at these probabilities of the central 99.9 %, ``[…,
-        K]``.
-        """
+        """Rewards per pull given m and κ (or a) at these central probabilities, ``[…, K]``."""
         from scipy import special
 
         p = _central(uniform)
@@ -297,9 +287,7 @@ class CountPosterior:
         return np.exp(center + sd * ndtri(_central(arm)))
 
     def extremes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """No draw of a mean reward is above the first, of a mean cost below the second or above the
-        third, ``[K]``.
-        """
+        """No mean reward is drawn above the first, no cost below the second or above the third."""
         pool, likely = self.rewards, self.rewards.weight > 0
         # a reward grows with m, so that of each strength only the largest m counts
         largest_mean = {
@@ -323,9 +311,7 @@ class CountPosterior:
         return float(reward.max()), float(cost.max())
 
     def draw(self, seed: int, instance: int, runs: Sequence[int]) -> DrawnMeans:
-        """Means of these runs: first what the arms of the file share, at an address of the file,
-        then each arm's.
-        """
+        """Means of these runs: first what the arms of the file share, then each arm's."""
         arms = np.arange(self.clicks.size)
         uniforms = mean_uniforms(seed, instance, runs, np.zeros_like(arms), arms)
         shared = mean_uniforms(seed, _FILE, runs, np.array([1, 2]), np.array([0, 0]))
@@ -437,9 +423,7 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterio
 def cost_cv_of(
     table: ArmsTable, posterior: FilePosterior | None, cost_cv: float | None
 ) -> tuple[float, str]:
-    """The coefficient of variation of one pull's cost (stated, of the posterior, from day to day,
-    or 0.5); whence.
-    """
+    """The coefficient of variation of one pull's cost, and whence it is."""
     if cost_cv is not None:
         return cost_cv, "stated"
     if posterior is not None:
@@ -563,9 +547,7 @@ def _refuse(instances: Sequence[Instance], wrong: np.ndarray, reason: str) -> No
 
 
 def spread_of(cost_cv: float) -> float:
-    """h/m of a cost drawn uniformly from m ± h with this coefficient of variation, h/(√3 m); at
-    most 1.
-    """
+    """h/m of a cost drawn from m ± h with this coefficient of variation; at most 1."""
     return min(float(np.sqrt(3)) * cost_cv, 1.0)
 
 
@@ -616,9 +598,7 @@ def with_bounds(
 def _log_bounds(
     table: ArmsTable, reward_max: float | None, cost_max: float | None
 ) -> Iterator[Instance]:
-    """Bounds of 1 say nothing but that no value is above it: the largest values of the file in
-    their place.
-    """
+    """The largest values of the file in place of bounds of 1."""
     every = [rows for instance in table.instances for rows in instance.log or ()]
     reward, cost = (
         max(float(x.max()) for x in values) or 1.0
@@ -720,9 +700,7 @@ class WeightedRows(RowOrder):
 
 
 def request_table(instance: Instance, weights: FloatArray | None = None) -> RequestTable:
-    """The requests of a file that all arms were tried on, drawn with the weights of each run,
-    ``[run, N]``; None: with equal ones, for one run.
-    """
+    """The requests of a wide file, drawn with weights ``[run, N]``; None: equal ones, one run."""
     rewards, costs = (np.stack(x, axis=1) for x in zip(*instance.log or (), strict=True))
     if weights is None:
         weights = np.full((1, len(rewards)), 1 / len(rewards))
