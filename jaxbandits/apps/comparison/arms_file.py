@@ -57,9 +57,7 @@ KINDS = {
 NUMERIC = ("pulls", "reward", "cost", "mean_reward", "mean_cost", "cost2")
 _NOTHING = ("", "-", "--", "–", "—")
 _UNKNOWN = ("na", "n/a", "#n/a", "nan", "null", "none", "(none)")
-_YES = dict.fromkeys(("true", "yes", "ja", "y"), 1.0) | dict.fromkeys(
-    ("false", "no", "nein", "n"), 0.0
-)
+_YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _PACKED: Mapping[bytes, Any] = {b"\x1f\x8b\x08": gzip, b"BZh": bz2, b"\xfd7zXZ\x00": lzma}
 _GUESSES = {  # how titles of numbers often begin, for the question
     "pulls": r"cli[ck]|kli|pull|visit|sess|request|impr",
@@ -80,7 +78,6 @@ _GROUPED = re.compile(
 )
 _OF_ONE = r"(?i)\b(?:per|pro|par|por|avg|average|durchschn|mean|rate|e?cp[a-z]|ctr|rpm|epc|roas|roi|acos)\b|ø|%"
 _PARTS = {"micro": 1e6, "micros": 1e6, "cent": 100.0, "cents": 100.0, "¢": 100.0, "%": 100.0}
-_NO_UNIT = r"(?i)\b(?:thousands?|millions?|tsd|mio|pence)\b|\(k\)|(?-i:GBp|GBX)|\b000s?\b|\bk[$€£]"
 _TOTAL = re.compile(
     r"(?i)(?:(?:grand|overall|report|account|campaign|filtered|all)[ -]?)?(?:sub-?)?"
     r"(?:totals?|sums?|summe|gesamt\w*|insgesamt|somme|suma|totale|totaal|razem|average|avg|mean)"
@@ -97,9 +94,7 @@ _COST, _SCORE = (
     for x in (r"(?:total[_ ])?cost", "(?:score|reward)")
 )
 _MAY_BE, _SHARE = "a finite number of at least 0", 0.99  # of its bound, which the largest mean has
-_CLOSE = 5e-4  # of a sum, relative to it
-# Rows among which sums of neighbours are looked for; cells that tell the decimal sign
-_FEW, _MANY = 2000, 1000
+_CLOSE, _MANY = 5e-4, 1000  # of a sum, relative to it; cells that tell the decimal sign
 
 
 @dataclass
@@ -231,10 +226,8 @@ def _sheet_of(source: Any, columns: Mapping[str, Any], wide: bool, encoding: str
             [str(x).strip() for x in frame.columns],
             frame.set_axis(range(frame.shape[1]), axis=1),
         )
-        for (
-            n,
-            column,
-        ) in cells.items():  # its floats stay as they are, what is missing is an empty cell
+        # Its floats stay as they are, what is missing is an empty cell
+        for n, column in cells.items():
             is_float = column.dtype.kind == "f"
             text = column.astype(object).where(column.notna(), "").map(lambda x: str(x).strip())
             cells[n] = column.astype(np.float64) if is_float else text
@@ -257,13 +250,8 @@ def _sheet_of(source: Any, columns: Mapping[str, Any], wide: bool, encoding: str
     stream, names = io.StringIO(text, newline=""), range(len(row) + 1)
     for _ in range(end):
         next(stream)
-    options: dict[str, Any] = {
-        "header": None,
-        "index_col": False,
-        "dtype": object,
-        "na_filter": False,
-    }
-    options |= {"sep": sign, "skipinitialspace": True, "skip_blank_lines": False}
+    options: dict[str, Any] = {"header": None, "index_col": False, "sep": sign, "dtype": object}
+    options |= {"na_filter": False, "skipinitialspace": True, "skip_blank_lines": False}
     try:
         with warnings.catch_warnings(action="error"):
             cells = pd.read_csv(stream, names=names, **options).fillna("")
@@ -513,8 +501,6 @@ def _checked(
         raise bad(place, column[wrong].iloc[0], f"{must} (or say --decimal)")
     if counts and re.search(_OF_ONE, title.replace("_", " ")):
         raise bad("columns", f"{role}={title}", "a total of all pulls, no mean, rate or percent")
-    if re.search(_NO_UNIT, title):
-        raise sheet.error(f"the unit of {quoted(title)} is not known")
     parts = [x for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
     if role != "pulls" and (units := [_PARTS[x] for x in parts] or [100.0] * bool(percent)):
         sheet.changes.append(f"{quoted(title)} is divided by {units[0]:,.0f}")
@@ -553,21 +539,15 @@ def _rows(sheet: _Sheet, decimal: str | None) -> _Rows:
     value, spent = (numbers[x if kind != "means" else f"mean_{x}"] for x in ("reward", "cost"))
     spent2 = numbers.get("cost2")
     if kind == "counts":
-        if not {"pulls", "clicks"} & {*sheet.columns} and pulls.max() <= 1 > pulls.min():
-            say = f"--columns pulls={sheet.title('pulls')} (it counts pulls) or pulls=1 (every row is one)"
-            raise sheet.error(f"{quoted(sheet.title('pulls'))} is never above 1; say {say}")
         if not np.min([pulls, value, spent]) >= 0:
             pulls, value, spent = _filled(sheet, pulls, value, spent)
-        spent2 = (
-            spent2 if spent2 is None else np.where(np.isnan(pulls), np.nan, np.nan_to_num(spent2))
-        )
+        if spent2 is not None:
+            spent2 = np.where(np.isnan(pulls), np.nan, np.nan_to_num(spent2))
     elif kind == "log":
         spent = spent if spent2 is None else np.where(np.isnan(spent2), np.nan, spent)
-        filled = value[~np.isnan(value)]
-        is_one = 2 * filled.size < size or np.ptp(filled) == 0
-        if filled.size < size and filled.min(initial=np.inf) > 0 and is_one:
-            lines = sheet.lines(np.isnan(value))
-            raise sheet.error(f"{lines}: no reward, and no reward is 0; write the 0s")
+        gaps = np.isnan(value)
+        if 2 * gaps.sum() > size and (value[~gaps] > 0).all():
+            raise sheet.error(f"{sheet.lines(gaps)}: no reward, and none is 0; write the 0s")
     stem = "stdin" if sheet.path == "-" else re.sub(r".*[\\/]|\.\w+$", "", sheet.path or "data")
     instance = sheet.texts("instance") if "instance" in sheet.at else pd.Series(stem, names.index)
     for column in (names, instance):
@@ -589,9 +569,6 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     for n in [n for n in sheet.cells if n not in numeric and not _is_text(sheet.cells[n])]:
         sheet.cells[n] = sheet.cells[n].map("{:.15g}".format).replace("nan", "")  # a frame's floats
     texts = [n for n in sheet.cells if _is_text(sheet.cells[n])]
-    if texts:
-        again = np.all([sheet.cells[n] == sheet.titles[n] for n in texts], axis=0)
-        sheet.without(again, "skipped: the header once more")
     names = sheet.at.get("name", ())
     for text in map(str.strip, drop):
         same = [
@@ -604,8 +581,6 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
             raise bad("drop", text, "a name or a cell of the file")
         sheet.without(found, "dropped, as --drop says")
     blank = np.all([_empty(sheet.cells[n]) for n in numeric], axis=0)
-    if any(sheet.cells[n][blank].str.contains("\n").any() for n in texts if blank.any()):
-        raise sheet.error("not readable as CSV: a stray quote", blank)
     sheet.without(blank, "skipped: no numbers")
     if not (size := len(sheet.cells)):
         raise sheet.error("no row is left; it must have at least two arms")
@@ -643,30 +618,20 @@ def _filled(sheet: _Sheet, *amounts: FloatArray) -> list[FloatArray]:
 
 def _check(rows: _Rows, wide: bool) -> None:
     """Refuse what may be another number than it looks."""
-    import pandas as pd
-
     sheet, code, kind, time = rows.sheet, rows.code, rows.sheet.kind, rows.time
     again = len(rows.arms) < len(code)
     if kind != "means":
-        _refuse_sums(rows, wide)
-    if wide and "cost" in sheet.constant and sheet.titles[1] == "reward" and rows.value.max() > 1:
-        name = rows.arms[code[int(np.argmax(rows.value))]][1]
-        say = f"--drop {shlex.quote(name)}, or call each column of scores as {name}_score"
-        raise sheet.error(f"{quoted(name)} goes above 1, and may be no score: {say}")
+        _refuse_sum(rows)
     for n in () if wide else sheet.unused():
         texts, title = {*sheet.cells[n].unique()} - {*_NOTHING}, sheet.titles[n]
-        is_test = bool(re.fullmatch(r"(?:experiment|test)(?:[ _](?:name|id))?", _key(title)))
-        if len(texts) > 1 and (is_test or all(re.fullmatch(_SIGN, x) for x in texts)):
-            reason = f"several {'tests' if is_test else 'currencies'} stand in {quoted(title)}"
-            each = shlex.quote(f"instance={title}")
-            raise sheet.error(f"{reason}: with --columns {each} each is played by itself")
+        if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
+            say = f"with --columns {shlex.quote(f'instance={title}')} each is played by itself"
+            raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
     if kind == "log" and not wide and "pulls" not in sheet.columns:
         reason = "" if again else "no name has two rows"
-        if again and time is not None:
-            is_grid = len(pd.unique(time)) * len(rows.arms) == len(code)
-            is_grid |= bool((time == time.astype("datetime64[D]")).all())
-            if is_grid and len({*zip(code.tolist(), time.tolist(), strict=True)}) == len(code):
-                reason = "every name has one row for each day"
+        is_daily = time is not None and bool((time == time.astype("datetime64[D]")).all())
+        if is_daily and len({*zip(code.tolist(), time.tolist(), strict=True)}) == len(code):
+            reason = reason or "every name has one row for each day"
         if reason:
             say = "Say --columns pulls=… (what counts them), or pulls=1"
             raise sheet.error(f"{reason}: is a row one pull? {say}")
@@ -677,40 +642,19 @@ def _check(rows: _Rows, wide: bool) -> None:
         _check_apart(rows)
 
 
-def _refuse_sums(rows: _Rows, wide: bool) -> None:
-    """A row that is the sum of all others, of those of its name, or of those next to it."""
-    sheet, code, is_counts = rows.sheet, rows.code, rows.sheet.kind == "counts"
-    every = [rows.pulls, rows.value, rows.spent]
-    amounts = np.array([np.nan_to_num(x) for x in every if x.min() < x.max() or np.isnan(x).any()])
-    if len(amounts) < 2 or len(code) < 3:
+def _refuse_sum(rows: _Rows) -> None:
+    """Refuse a row that is the sum of all others, in every number that differs between rows."""
+    every = [np.nan_to_num(x) for x in (rows.pulls, rows.value, rows.spent)]
+    amounts = np.array([x for x in every if x.min() < x.max()])
+    if len(amounts) < 2 or len(rows.code) < 3:
         return
-    filled, several = (amounts > 0).any(axis=0), (amounts > 0).sum(axis=0) > 1
-
-    def is_rest(of: np.ndarray, mean: bool) -> np.ndarray:
-        found, count = several & (np.bincount(of, filled)[of] > 2), np.bincount(of)[of] - 1
-        for column in amounts:
-            rest = (np.bincount(of, column)[of] - column) / (count if mean else 1)
-            found &= (np.abs(column - rest) <= _CLOSE * np.abs(rest)) | ((column == 0) & (not mean))
-        return found
-
-    sums = is_rest(np.zeros_like(code), False)
-    for mean in (False, True)[: wide + (wide or is_counts)]:
-        of_names = is_rest(code, mean)
-        if np.bincount(code, of_names).all() and not (mean and of_names.all()):
-            sums = sums | of_names  # every name has such a row
-    until = np.cumsum(np.pad(amounts, ((0, 0), (1, 0))), axis=1)
-    large = (amounts > 0).all(axis=0) & (rows.pulls >= 30) & is_counts & (len(code) <= _FEW)
-    for i in np.flatnonzero(large).tolist():
-        for start, sign in ((i, -1), (i + 1, 1)):
-            apart = np.abs(sign * (until - until[:, [start]]) - amounts[:, [i]])
-            reach = np.flatnonzero((apart <= _CLOSE * amounts[:, [i]]).all(axis=0))
-            sums[i] |= bool((np.abs(reach - start) > 1).any())
-    if sums.any():
-        name = sheet.texts("name")[sums].iloc[0]
+    rest = amounts.sum(axis=1, keepdims=True) - amounts
+    is_sum = ((np.abs(amounts - rest) <= _CLOSE * rest) | (amounts == 0)).all(axis=0)
+    is_sum &= (amounts > 0).sum(axis=0) > 1
+    if is_sum.any() and (amounts > 0).any(axis=0).sum() > 2:
+        name = rows.sheet.texts("name")[is_sum].iloc[0]
         say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
-        raise sheet.error(
-            f"{quoted(name)} is the sum{' or mean' * wide} of other rows; {say}", sums
-        )
+        raise rows.sheet.error(f"{quoted(name)} is the sum of other rows; {say}", is_sum)
 
 
 def _check_names(sheet: _Sheet, column: pd.Series) -> None:
@@ -728,7 +672,7 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
 
 def _check_apart(rows: _Rows) -> None:
     """Rows of one arm are summed only if nothing but a day tells them apart, or on demand."""
-    sheet, frame, code, dates = rows.sheet, rows.sheet.cells, rows.code, dict[int, bool]()
+    sheet, frame, code = rows.sheet, rows.sheet.cells, rows.code
     if (twice := frame.duplicated()).any():
         raise sheet.error("equal to a row above in every cell; leave one out", twice)
     for n in (*sheet.unused(), *sheet.at.get("time", ())):
@@ -736,7 +680,6 @@ def _check_apart(rows: _Rows) -> None:
         texts, over = {*map(str, column.unique())} - {*_NOTHING}, shlex.quote(f"over={title}")
         varies, is_amount = column.groupby(code).nunique().max() > 1, all(map(_is_number, texts))
         if not is_amount and all(map(_DATE.fullmatch, texts)):
-            dates[n] = varies
             if (none := _empty(column) & (np.bincount(code)[code] > 1)).any():
                 say = f"leave it out, or say --columns {over}"
                 raise sheet.error(f"no {quoted(title)}, perhaps a total: {say}", none)
@@ -747,11 +690,6 @@ def _check_apart(rows: _Rows) -> None:
                 differ = f"{quoted(title)} ({brief(', '.join(sorted(texts)), 60)})"
                 say = f"with --columns {apart} they are arms of their own, with {over} they are summed"
                 raise sheet.error(f"rows of one name differ in {differ}: {say}")
-    ends = [n for n, varies in dates.items() if not varies and frame[n].nunique() == 1]
-    if ends and any(dates.values()):
-        title = sheet.titles[ends[0]]
-        say = f"if they do not overlap, --columns {shlex.quote(f'over={title}')}"
-        raise sheet.error(f"rows of one name have one {quoted(title)}; {say}")
 
 
 def _times(sheet: _Sheet, style: NumberStyle) -> np.ndarray | None:
