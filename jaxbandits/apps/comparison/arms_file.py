@@ -481,11 +481,8 @@ def _checked(
     sheet: _Sheet, role: str, values: FloatArray, read: Mapping[str, float], percent: set[str]
 ) -> FloatArray:
     """A column in the unit of its title: right and wrong, percent, micros, cents; no rate."""
-    column, title, counts = (
-        sheet.cells[sheet.at[role][0]],
-        sheet.title(role),
-        sheet.kind == "counts",
-    )
+    column, title = sheet.cells[sheet.at[role][0]], sheet.title(role)
+    counts = sheet.kind == "counts"
     words = {x for x, value in read.items() if value != value and x.casefold() not in _UNKNOWN}
     if words and "reward" in role and _YES.keys() >= {*map(str.casefold, words)}:
         right = column.map({text: _YES[text.casefold()] for text in words})
@@ -545,8 +542,9 @@ def _rows(sheet: _Sheet, decimal: str | None) -> _Rows:
             spent2 = np.where(np.isnan(pulls), np.nan, np.nan_to_num(spent2))
     elif kind == "log":
         spent = spent if spent2 is None else np.where(np.isnan(spent2), np.nan, spent)
-        gaps = np.isnan(value)
-        if 2 * gaps.sum() > size and (value[~gaps] > 0).all():
+        gaps, known = np.isnan(value), value[~np.isnan(value)]
+        are_alike = 2 * gaps.sum() > size or np.ptp(known) == 0
+        if gaps.any() and are_alike and (known > 0).all():
             raise sheet.error(f"{sheet.lines(gaps)}: no reward, and none is 0; write the 0s")
     stem = "stdin" if sheet.path == "-" else re.sub(r".*[\\/]|\.\w+$", "", sheet.path or "data")
     instance = sheet.texts("instance") if "instance" in sheet.at else pd.Series(stem, names.index)
@@ -679,11 +677,12 @@ def _check_apart(rows: _Rows) -> None:
         column, title = frame[n], sheet.titles[n]
         texts, over = {*map(str, column.unique())} - {*_NOTHING}, shlex.quote(f"over={title}")
         varies, is_amount = column.groupby(code).nunique().max() > 1, all(map(_is_number, texts))
-        if not is_amount and all(map(_DATE.fullmatch, texts)):
+        is_time = n in sheet.at.get("time", ())
+        if is_time or (not is_amount and all(map(_DATE.fullmatch, texts))):
             if (none := _empty(column) & (np.bincount(code)[code] > 1)).any():
                 say = f"leave it out, or say --columns {over}"
                 raise sheet.error(f"no {quoted(title)}, perhaps a total: {say}", none)
-        elif n not in sheet.at.get("time", ()) and varies:
+        elif varies:
             is_grid = column.groupby(code).agg(frozenset).nunique() == 1
             if is_grid or not is_amount or re.search(r"(?i)(?:^|[\s_-])(?:id|nr|no)\b", title):
                 apart = shlex.quote(f"name={title}+{sheet.title('name')}")
@@ -773,14 +772,11 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     if unused := ", ".join(x for x in sheet.titles if x and x not in titles):
         sheet.notes.append(f"columns not used: {quoted(unused)}")
     lines, names = sheet.cells.index, np.array([*scores], object).repeat(len(sheet.cells))
-    parts = [
-        names,
-        *(pd.concat([sheet.cells[x[arm]] for arm in scores]) for x in (scores, costs) if x),
-    ]
-    long = dict(enumerate(np.asarray(part) for part in parts))
+    parts = [pd.concat([sheet.cells[x[arm]] for arm in scores]) for x in (scores, costs) if x]
+    long = dict(enumerate(np.asarray(part) for part in [names, *parts]))
     sheet.cells = pd.DataFrame(long, index=np.tile(lines, len(scores)))
-    sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(parts)]
-    sheet.at = {role: (n,) for n, role in enumerate(KINDS["log"][: len(parts)])}
+    sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(long)]
+    sheet.at = {role: (n,) for n, role in enumerate(KINDS["log"][: len(long)])}
     sheet.columns, sheet.constant = {}, {role: float(given) for role, given in every.items()}
 
 
@@ -812,9 +808,7 @@ def _table(rows: _Rows, wide: bool, limits: Sequence[float | None]) -> ArmsTable
     for pair, at in zip(rows.arms, np.split(order, ends), strict=True):
         groups.setdefault(pair[0], []).append(_arm(rows, pair, at, pull))
     known = [arm for x in groups.values() for arm in x if not arm.reason]
-    named = bool(sheet.columns) or wide
-    bounded = is_count or "conversions" in sheet.columns
-    bounds = _bounds(rows, known, limits, named, bounded)
+    bounds = _bounds(rows, known, limits, wide, is_count or "conversions" in sheet.columns)
     instances, kept_out = list[nouns.Instance](), list[nouns.KeptOut]()
     for name, group in groups.items():
         arms = [arm for arm in group if not arm.reason and arm.cost / bounds[1] > 0]
@@ -881,13 +875,12 @@ def _arm(rows: _Rows, pair: tuple[str, str], at: np.ndarray, pull: str) -> _Arm:
 
 
 def _bounds(
-    rows: _Rows, arms: Sequence[_Arm], limits: Sequence[float | None], named: bool, bounded: bool
+    rows: _Rows, arms: Sequence[_Arm], limits: Sequence[float | None], wide: bool, bounded: bool
 ) -> tuple[float, float]:
     """Of rewards and costs: the user's, or one pair for the file; see :func:`read_arms`."""
     is_log, bounds = rows.sheet.kind == "log", list[float]()
-    for name, column, limit in zip(
-        ("reward", "cost"), (rows.value, rows.spent), limits, strict=True
-    ):
+    columns = {"reward": rows.value, "cost": rows.spent}
+    for (name, column), limit in zip(columns.items(), limits, strict=True):
         means = [(float(getattr(arm, name)), int(arm.every[0])) for arm in arms]
         if is_log and arms:
             at = np.concatenate([arm.rows for arm in arms])
@@ -895,16 +888,14 @@ def _bounds(
             means = [(float(column[largest]), largest)]
         top, i = max(means, key=lambda pair: pair[0], default=(0.0, 0))
         is_own = top > 1 and (is_log or name == "cost" or not bounded)
-        is_own |= name == "cost" and named and 0 < top < 0.1
+        is_own |= name == "cost" and (bool(rows.sheet.columns) or wide) and 0 < top < 0.1
         bounds.append(limit or ((top if is_log else top / _SHARE) if is_own else 1.0))
         if top > bounds[-1]:
-            arm = (
-                f"arm {quoted(rows.arms[rows.code[i]][1])}: {'' if is_log else 'mean '}{name} {top}"
+            arm = f"arm {quoted(rows.arms[rows.code[i]][1])}: {'mean ' * (not is_log)}{name} {top}"
+            say = f"{bounds[-1]} (--columns {name}=… has none; {name}_max sets it)"
+            raise rows.sheet.error(
+                f"{arm} is above its bound {say}", np.arange(len(rows.code)) == i
             )
-            say = (
-                f"is above its bound {bounds[-1]} (--columns {name}=… has none; {name}_max sets it)"
-            )
-            raise rows.sheet.error(f"{arm} {say}", np.arange(len(rows.code)) == i)
     return bounds[0], bounds[1]
 
 
@@ -962,12 +953,8 @@ def _pulls(rows: _Rows, arms: Sequence[_Arm]) -> nouns.Pulls:
         dated = np.maximum.accumulate(np.where(np.isnat(time[at]), -1, np.arange(at.size)))
         earliest = np.datetime64(np.iinfo(np.int64).min + 1, "us")
         at = at[np.argsort(np.where(dated < 0, earliest, time[at][dated]), kind="stable")]
-    return nouns.Pulls(
-        number[at],
-        _fixed(rows.value[at]),
-        _fixed(rows.spent[at]),
-        None if time is None else time[at],
-    )
+    value, spent = _fixed(rows.value[at]), _fixed(rows.spent[at])
+    return nouns.Pulls(number[at], value, spent, None if time is None else time[at])
 
 
 def _fixed(values: Any) -> FloatArray:

@@ -364,7 +364,7 @@ def compare(
             both budgets. Policies must play several resources.
         policies: one policy for finitely many arms or a list; a parameter that is an array makes
             several settings.
-        options: the following, with the defaults of :class:`~jaxbandits.apps.comparison.Options`.
+        options: the following, with the defaults of :class:`~jaxbandits.apps.comparison.Request`.
         runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000, or down to 200
             where days are played and take long); left out with ``until``.
         until: ``"clear"``: play in batches until every pair of settings is clear; ``"best"``: until

@@ -696,29 +696,22 @@ _TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has me
 
 
 def compile_groups(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:
-    """Rows of the table in groups of similar width, widest first, with least time for compiles and
-    for padding arms.
+    """Rows of the table in groups of similar width, widest first.
 
     A group costs one compile per policy, and every round of its instances (``work``) the group's
-    largest width.
+    largest width: rows join wider ones where that pads for less time than a compile takes.
     """
-    order = sorted(range(len(widths)), key=lambda row: (widths[row], row))
-    levels = [list(rows) for _, rows in itertools.groupby(order, key=lambda row: widths[row])]
-    rounds = np.cumsum([0.0, *(float(sum(work[row] for row in level)) for level in levels)])
-    # the least time for the first n levels, and where the last of their groups begins
-    best, cut = np.zeros(len(levels) + 1), np.zeros(len(levels) + 1, int)
-    for n in range(1, len(levels) + 1):
-        times = (
-            best[:n]
-            + policies * _COMPILE
-            + _ARM_ROUND * widths[levels[n - 1][0]] * (rounds[n] - rounds[:n])
-        )
-        best[n], cut[n] = times.min(), times.argmin()
-    groups, n = [], len(levels)
-    while n:
-        groups.append(tuple(sorted(row for level in levels[cut[n] : n] for row in level)))
-        n = cut[n]
-    return groups
+    groups, widest = list[list[int]](), 0
+    order = sorted(range(len(widths)), key=lambda row: -widths[row])
+    for width, level in itertools.groupby(order, key=lambda row: widths[row]):
+        rows = list(level)
+        padding = _ARM_ROUND * (widest - width) * float(sum(work[row] for row in rows))
+        if groups and padding < policies * _COMPILE:
+            groups[-1] += rows
+        else:
+            groups.append(rows)
+            widest = width
+    return [tuple(sorted(group)) for group in groups]
 
 
 def block_size(plan: ComparisonPlan) -> int:

@@ -55,7 +55,11 @@ def markdown(answer: Answer, rows: int = 12) -> str:
 def _of_settings(comparison: Comparison, rows: int) -> list[str]:
     """The ranking and its limits."""
     plan, clear = comparison.plan, comparison.clear
-    test = "5 % over all looks, pairs and claims" if clear else "the interval leaves out 0"
+    test = (
+        "5 % over all looks, pairs and claims"
+        if clear
+        else "the interval leaves out 0, all at once"
+    )
     said = f"± is the 95 % interval of {count_of(plan.runs, 'run')}; clear: {test}; "
     said += invisible(plan.runs, "replicate").removesuffix(".") + "."
     parts = ["## All settings, ranked", _markdown_table(_ranking(comparison), rows), said]
@@ -114,8 +118,8 @@ def _of_mixture(answer: Answer) -> str:
         return ""
     row, plan = names.index(name), answer.comparison.plan
     earned = plan.table.style.amount(answer.data["earned"].values[row])
-    how = "ratios first, each as far as it sells" if name == MIXTURE else "ratio"
-    split = f"A split that needs no learner, {_named(answer, name)} (by the file the best {how})"
+    how = " ratios first, each as far as it sells" if name == MIXTURE else ""
+    split = f"A split that needs no learner, {_named(answer, name)} (by the file the best{how})"
     brings = f"brings {earned} {plan.table.reward_unit}"
     return f"{split}, {brings}; {answer.setting} brings {_than(answer, row)}."
 

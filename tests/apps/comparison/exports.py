@@ -139,6 +139,8 @@ TRAPS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "a row twice": (HEAD + "A,100,50,5\nB,200,80,4\nA,100,50,5\n", {}, "equal to a row above"),
     "a name twice in means": ("name,mean_reward,mean_cost\na,.5,1\na,.6,1\n", {}, "another name"),
     "devices": ("name,device,clicks,spent,conversions\nA,x,10,4,1\nA,y,20,8,2\nB,x,7,4,0\n", {}, "over=device"),
+    "windows": ("name,window,clicks,spent,conversions\nA,7,10,4,1\nA,30,21,8,3\nB,7,7,4,0\nB,30,9,6,1\n", {}, "over=window"),
+    "a name's own total": ("name,day,clicks,spent,conversions\nA,1 May,10,4,1\nA,2 May,20,8,2\nA,,30,12,3\nB,1 May,5,2,1\nB,2 May,5,3,1\nB,,10,5,2\n", {}, "perhaps a total"),
     "an ad in two campaigns": ("Campaign ID,name,clicks,spent,conversions\n11,A,10,4,1\n12,A,20,8,2\n11,B,7,4,0\n", {}, "Campaign ID"),
     "counts as a log": ("Campaign,Sales,Cost\nA,5,50\nB,4,80.5\n", {"columns": {"name": "Campaign", "reward": "Sales"}}, "pulls="),
     "days as a log": ("name,date,reward,cost\nA,2024-05-01,5,50\nB,2024-05-01,4,80\nA,2024-05-02,3,20\nB,2024-05-02,1,10\n", {}, "pulls="),
