@@ -189,10 +189,8 @@ def read_arms(
         >>> table.instances[0].mean_cost.tolist(), table.style.money(5.5)
         ([0.55, 0.4], '5,50 €')
     """
-    limits = [
-        value if value is None else positive_number(f"{name}_max", value)
-        for name, value in (("reward", reward_max), ("cost", cost_max))
-    ]
+    stated = {"reward_max": reward_max, "cost_max": cost_max}
+    limits = [x if x is None else positive_number(name, x) for name, x in stated.items()]
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
     if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
@@ -222,10 +220,8 @@ def _sheet_of(source: Any, columns: Mapping[str, Any], wide: bool, encoding: str
 
     if hasattr(source, "columns"):
         frame = source.reset_index() if any(x is not None for x in source.index.names) else source
-        titles, cells = (
-            [str(x).strip() for x in frame.columns],
-            frame.set_axis(range(frame.shape[1]), axis=1),
-        )
+        titles = [str(x).strip() for x in frame.columns]
+        cells = frame.set_axis(range(frame.shape[1]), axis=1)
         # Its floats stay as they are, what is missing is an empty cell
         for n, column in cells.items():
             is_float = column.dtype.kind == "f"
@@ -757,9 +753,7 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     lacking = {*scores} ^ {*costs} if "cost" not in every else set()
     if len(scores) < 2 or lacking:
         of = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
-        must = (
-            f"a column of scores and one of costs, as gpt4 and gpt4_cost, for two arms or more{of}"
-        )
+        must = f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{of}"
         raise sheet.error(f"it must have {must}; or say --columns cost=1: every request costs 1")
     numeric = [*scores.values(), *costs.values()]
     _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
@@ -901,7 +895,8 @@ def _bounds(
 
 def _instance(rows: _Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> nouns.Instance:
     """The instance of these arms, with its evidence."""
-    is_log, evidence, every_bound = rows.sheet.kind == "log", nouns.Evidence(), bounds[1]
+    is_log, evidence = rows.sheet.kind == "log", nouns.Evidence()
+    every_bound: float | tuple[float, ...] = bounds[1]
     costs, log = np.array([arm.cost for arm in arms]), list[tuple[FloatArray, FloatArray]]()
     if is_log:
         log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms]
@@ -909,7 +904,7 @@ def _instance(rows: _Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) ->
         second = [rows.spent2[arm.rows] for arm in arms]
         means = [x.sum() / rows.pulls[arm.rows].sum() for x, arm in zip(second, arms, strict=True)]
         largest = float(max(x.max() for x in second) if log else max(means) / _SHARE) or 1.0
-        costs, every_bound = np.stack([costs, means], axis=1), (bounds[1], largest)  # type: ignore[assignment]
+        costs, every_bound = np.stack([costs, means], axis=1), (bounds[1], largest)
         log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, second, strict=False)]
     if rows.sheet.kind != "means":
         pulled, value, spent = (_fixed([arm.totals[n] for arm in arms]) for n in range(3))

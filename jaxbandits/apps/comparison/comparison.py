@@ -107,10 +107,8 @@ class Clearness:
         """Numbers for ``run.json``: for each ordered pair the run after which it was clear, 0 if it
         is not.
         """
-        after = {
-            name: part.values.tolist()
-            for name, part in zip(("most_runs", "average"), self.pairs, strict=True)
-        }
+        pairs = [part.values.tolist() for part in self.pairs]
+        after = dict(zip(("most_runs", "average"), pairs, strict=True))
         counts = {"runs": self.runs, "looks": self.looks, "reached": self.is_reached}
         return {**vars(self.rule), **counts, "bound": self.bound, "clear_after": after}
 
@@ -142,14 +140,10 @@ class Comparison:
 
     def __repr__(self) -> str:
         plan, best = self.plan, self.ranking()[0]["setting"]
-        settings = count_of(len(plan.played.labels), "setting")
-        instances, runs = (
-            count_of(len(plan.table.instances), "instance"),
-            count_of(plan.runs, "run"),
-        )
+        counts = {"setting": len(plan.played.labels), "instance": len(plan.table.instances)}
+        parts = [count_of(n, name) for name, n in (counts | {"run": plan.runs}).items()]
         budget = " and ".join(f"{x:g}" for x in plan.spending.budgets)
-        what = f"{settings}, {instances}, {runs} of each, budget {budget}"
-        return f"Comparison: {what}; best mean reward: {best}"
+        return f"Comparison: {', '.join(parts)} of each, budget {budget}; best mean reward: {best}"
 
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see
@@ -568,10 +562,8 @@ def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) 
     d = table.instances[0].mean_cost.shape[1:]
     columns: dict[str, np.ndarray] = {}
     pulls = np.zeros((sum(counts), instances, recorded, width), np.int32)
-    means = {
-        "mean reward": np.zeros((instances, of_run, width)),
-        "mean cost": np.zeros((instances, of_run, width, *d)),
-    }
+    means = {"mean reward": np.zeros((instances, of_run, width))}
+    means["mean cost"] = np.zeros((instances, of_run, width, *d))
     earned = np.zeros((len(plan.worlds.groups), sum(counts), runs, marks))
     for group, block, values in parts:
         rows, run_span = list(group.rows), slice(block.start, block.stop)

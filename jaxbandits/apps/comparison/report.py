@@ -55,11 +55,8 @@ def markdown(answer: Answer, rows: int = 12) -> str:
 def _of_settings(comparison: Comparison, rows: int) -> list[str]:
     """The ranking and its limits."""
     plan, clear = comparison.plan, comparison.clear
-    test = (
-        "5 % over all looks, pairs and claims"
-        if clear
-        else "the interval leaves out 0, all at once"
-    )
+    test = "the interval leaves out 0, all at once"
+    test = "at 5 % over all looks, pairs and claims" if clear else test
     said = f"± is the 95 % interval of {count_of(plan.runs, 'run')}; clear: {test}; "
     said += invisible(plan.runs, "replicate").removesuffix(".") + "."
     parts = ["## All settings, ranked", _markdown_table(_ranking(comparison), rows), said]
