@@ -113,7 +113,7 @@ EXPORTS |= {
 HEAD = "name,clicks,spent,conversions\n"
 TRAPS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "a total": (HEAD + "A,100,50,5\nB,200,80.5,4\nTotal,300,130.5,9\n", {}, "--drop Total"),
-    "a total before": (HEAD + "Gesamt,300,130.5,9\nA,100,50,5\nB,200,80.5,4\n", {}, "--drop Gesamt"),
+    "a total before": (HEAD + "Gesamt,400,190.5,12\nA,100,50,5\nB,200,80.5,4\n", {}, "--drop Gesamt"),
     "a sum that is not called so": (HEAD + "A,100,50,5\nB,200,80.5,4\nShop,300,130.5,9\n", {}, "sum of other rows; --drop Shop"),
     "a total of one name": ("name,day,clicks,spent,conversions\nA,2024-05-01,10,4,1\nA,2024-05-02,9,8,2\nA,,19,12,3\nB,2024-05-01,5,2,1\n", {}, "no 'day', perhaps a total"),
     "a nameless row": (HEAD + "A,100,50,5\nB,200,80.5,4\n--,400,99,9\n", {}, "--drop ''"),
