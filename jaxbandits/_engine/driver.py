@@ -14,8 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +44,42 @@ from jaxbandits.core.streams import Domain, lane_words
 _DOMAINS = np.array([[Domain.WORLD], [Domain.POLICY]])  # of a lane's keys
 
 
+class Engine(Protocol):
+    """What the modules ``scan``, ``leap`` and ``merge`` have for the driver.
+
+    One may also have a ``native_chunk``, the form of ``chunk`` that suits a native function.
+    """
+
+    __name__: str
+    CPU_SLOTS: tuple[int, int]  # lanes in flight per core, of a native program and of a plain one
+    NATIVE_LANES: int  # with more lanes for a worker, its program is a plain one
+
+    def trial(self, environment: Environment, lane: Lane, carry: Carry) -> Carry:
+        """One of everything that a chunk does, for one lane: the program's digest is made of it."""
+
+    def tuner(self, slots: int) -> Any:
+        """What is known of the slots' pace before anything was seen."""
+
+    def chunk(
+        self, environment: Any, lanes: Lane, carry: Carry, tuner: Any, rounds: jax.Array
+    ) -> tuple[Carry, Any]:
+        """All lanes, ``[slot]``, some rounds further, and what is known of their pace now."""
+
+
+class TimeParallel(Engine, Protocol):
+    """An engine that plays many rounds at once, of some policies, with the bits of ``scan``."""
+
+    PLAYS: type[Policy]
+
+    def why_not(
+        self, policy: Policy, environment: Environment, constraint: Constraint
+    ) -> str | None:
+        """Why it cannot play these, or None if it can."""
+
+    def is_short(self, environment: Environment, rounds: float) -> bool:
+        """Are so many rounds played by ``scan`` before this engine has compiled?"""
+
+
 @dataclasses.dataclass(frozen=True)
 class Task:
     """One policy on one environment: everything that the lanes share, as host arrays.
@@ -53,7 +88,7 @@ class Task:
     ``[instance, mark]``.
     """
 
-    engine: ModuleType
+    engine: Engine
     policy_settings: Settings
     environment: Environment
     constraint: Constraint
@@ -180,7 +215,7 @@ class _Chunks(NamedTuple):
 
 
 def advance(
-    engine: ModuleType,
+    engine: Engine,
     native: bool,
     environment: Environment,
     lanes: Lane,
@@ -251,7 +286,7 @@ def advance(
 
 
 def _play(
-    engine: ModuleType,
+    engine: Engine,
     native: bool,
     environment: Environment,
     lanes: Lane,
@@ -340,7 +375,7 @@ def _outcome(environment: Environment, lane: Lane, carry: Carry) -> EndedLane:
     )
 
 
-def lane_trial(engine: ModuleType, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
+def lane_trial(engine: Engine, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
     """A lane from its start to its end, in which the engine does everything once: for the digest of
     a program.
     """

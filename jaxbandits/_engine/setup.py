@@ -11,7 +11,6 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
 from typing import Any, TypeVar
 
 import jax
@@ -500,7 +499,7 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
 
 
 def program_of(
-    engine: ModuleType, policy: Policy, environment: Environment, constraint: Constraint
+    engine: driver.Engine, policy: Policy, environment: Environment, constraint: Constraint
 ) -> str:
     """The digest of what an engine does with one lane of these; see
     :mod:`jaxbandits.core.fingerprint`.
@@ -718,7 +717,7 @@ def _same(owner: object, method: str, label: str, tree: Any, template: Any) -> N
 
 def _engine(
     engine: str, policy: Policy, environment: Environment, constraint: Constraint, rounds: float
-) -> tuple[ModuleType, str | None]:
+) -> tuple[driver.Engine, str | None]:
     """The engine for about so many rounds in all, and why it is the scan engine if another one was
     allowed.
     """
@@ -731,7 +730,8 @@ def _engine(
                 scan,
                 f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled",
             )
-        if engine == "auto" and candidate is leap and environment.spec.arms > policy.leaps_up_to:  # type: ignore[attr-defined]
+        most_arms = getattr(policy, "leaps_up_to", math.inf)
+        if engine == "auto" and getattr(environment.spec, "arms", 0) > most_arms:
             return scan, f"{type(policy).__name__} changes its leader too often with so many arms"
         return candidate, None
     if engine == "leap":
@@ -741,7 +741,7 @@ def _engine(
 
 def time_parallel(
     policy: Policy, environment: Environment, constraint: Constraint
-) -> ModuleType | str:
+) -> driver.TimeParallel | str:
     """The engine that plays many rounds of these at once with the bits of the scan engine, or why
     none does.
     """
