@@ -159,9 +159,7 @@ class Task:
 
 
 class CallLimits(NamedTuple):
-    """How far one call runs; numbers only, so that none of them recompiles. No result depends on
-    any.
-    """
+    """How far one call runs, in numbers, so none recompiles; no result depends on any."""
 
     chunk: jax.Array  # i32[]: rounds between two looks at the marks
     chunks: jax.Array  # i32[]: most chunks in this call
@@ -376,9 +374,7 @@ def _outcome(environment: Environment, lane: Lane, carry: Carry) -> EndedLane:
 
 
 def lane_trial(engine: Engine, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
-    """A lane from its start to its end, in which the engine does everything once: for the digest of
-    a program.
-    """
+    """A lane in which the engine does everything once, for the digest of a program."""
     carry = engine.trial(environment, lane, scan.start_lane(environment, lane))
     return carry, _outcome(environment, lane, carry)
 
@@ -485,9 +481,7 @@ class RunBuffer:
 
 
 def constants(task: Task, numbers: np.ndarray, device: Any) -> Lane:
-    """The constants of these lanes for programs of a device; on CPU these read the host's own
-    memory.
-    """
+    """The constants of these lanes; programs of a CPU read them in the host's own memory."""
     lanes = task.lanes(numbers)
     return lanes if device.platform == "cpu" else jax.device_put(lanes, device)
 
@@ -557,9 +551,7 @@ def _shapes_of(program: str | None, structure: Any, *shapes: Any) -> Shapes:
 
 
 def blank(task: Task, slots: int) -> Pool:
-    """The state of a worker that has not begun, as host arrays: on the device each shape would be a
-    program.
-    """
+    """The state of a worker that has not begun, as host arrays: no program for each shape."""
     shapes, engine = task.shapes, task.engine
     parts = shapes.carry(slots), shapes.outcome(seats_for(slots))
     carry, outcome = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), parts)

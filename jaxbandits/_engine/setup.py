@@ -78,9 +78,7 @@ class Layout:
 
 
 def _moves_its_own(function: F) -> F:
-    """What is moved here is small and ours: a user's ``jax.transfer_guard`` is about the user's
-    arrays.
-    """
+    """A user's ``jax.transfer_guard`` is about the user's arrays, not about ours."""
 
     @functools.wraps(function)
     def guarded(*args: Any, **options: Any) -> Any:
@@ -281,9 +279,7 @@ def check_count(name: str, value: Any) -> int | None:
 
 
 def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
-    """Shares of the clock, float64, increasing, the last 1: ``marks`` log-spaced ones from 0.1 %,
-    or as given.
-    """
+    """Shares of the clock, increasing, the last 1: so many from 0.1 %, or as given."""
     if (number := limits.count_unless_list("marks", marks)) is not None:
         if number > 10_000:
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
@@ -501,9 +497,7 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
 def program_of(
     engine: driver.Engine, policy: Policy, environment: Environment, constraint: Constraint
 ) -> str:
-    """The digest of what an engine does with one lane of these; see
-    :mod:`jaxbandits.core.fingerprint`.
-    """
+    """The digest of what an engine does with one lane: :mod:`jaxbandits.core.fingerprint`."""
 
     def shapes(tree: Any, lead: int) -> Any:
         return jax.tree.map(
@@ -759,9 +753,7 @@ def lane_lengths(
     end: np.ndarray,
     max_rounds: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on
-    other instances.
-    """
+    """Expected rounds of each instance (for scheduling only), and its round cap."""
     rounds = end / ticks.ONE if ready.clock_name == "rounds" else getattr(ready, "rounds", None)
     if rounds is not None:
         return rounds, _cap(rounds + 1, max_rounds)
