@@ -805,15 +805,14 @@ def _table(rows: _Rows, wide: bool, limits: Sequence[float | None]) -> ArmsTable
     bounds = _bounds(rows, known, limits, wide, is_count or "conversions" in sheet.columns)
     instances, kept_out = list[nouns.Instance](), list[nouns.KeptOut]()
     for name, group in groups.items():
-        arms = [arm for arm in group if not arm.reason and arm.cost / bounds[1] > 0]
+        arms = [arm for arm in group if not arm.reason]
         if len(group) == 1:
             raise bad(f"{sheet.source}, instance {quoted(name)}, number of arms", 1, "2 or more")
         instances += [_instance(rows, arms, bounds)] if len(arms) > 1 else []
         for arm in group:
-            is_small = arm.reason == "" and not arm.cost / bounds[1] > 0
-            reason = arm.reason or "its cost is too small" * is_small or "alone in its instance"
-            if arm.reason or is_small or len(arms) == 1:
+            if arm.reason or len(arms) == 1:
                 place = int(sheet.cells.index[arm.every[0]])
+                reason = arm.reason or "alone in its instance"
                 kept_out.append(nouns.KeptOut(name, arm.name, place, reason))
     kept_out.sort(key=lambda arm: (arm.reason.startswith("alone"), arm.line))
     if not instances:
@@ -864,8 +863,7 @@ def _arm(rows: _Rows, pair: tuple[str, str], at: np.ndarray, pull: str) -> _Arm:
     reward, cost = value / pulls, spent / pulls
     if sheet.kind != "counts":  # rounding may lift the mean of equal values above them
         reward, cost = (float(min(np.mean(x), np.max(x))) for x in columns[1:])
-    reason = "it cost nothing" * (cost == 0) or "its cost is too large" * math.isinf(cost / _SHARE)
-    return arm._replace(reward=reward, cost=cost, reason=reason)
+    return arm._replace(reward=reward, cost=cost, reason="it cost nothing" * (cost == 0))
 
 
 def _bounds(
