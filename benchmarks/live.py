@@ -243,9 +243,7 @@ def drifting(seed: int) -> Any:
 
 
 def fluid(price: np.ndarray, quality: np.ndarray, budget: float) -> float:
-    """The value of the linear program of a day's requests, ``[request, arm]``, by its dual: one
-    price of money.
-    """
+    """The value of a day's linear program, ``[request, arm]``, by its dual: one price of money."""
     low, high = 0.0, 1e5
     for _ in range(60):
         middle = (low + high) / 2

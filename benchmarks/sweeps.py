@@ -152,9 +152,7 @@ def compared(title, ways, repeats):
 
 
 def executors(out):
-    """10⁴ lanes: one core, this process's threads, and engines of two workers; one after the other,
-    five times.
-    """
+    """10⁴ lanes: one core, threads, and an engine of two workers, in turn, five times."""
     wrong = 0
     for engine, budget in (("auto", 100_000.0), ("scan", 20_000.0)):
         job = ("benchmarks.sweeps", "swept", engine, budget)
@@ -206,9 +204,7 @@ def memory(out):
 
 
 def figure4(out):
-    """28,800 runs at the full budget, whole commands, compilation included: this process and
-    engines, in turn.
-    """
+    """28,800 runs at the full budget, whole commands: this process and engines, in turn."""
     files = {}
     for name in ("here", "processes:2"):
         folder = out / name.replace(":", "-")

@@ -1,6 +1,4 @@
-"""What all experiments share: options and items, runs on disk, rows of summary.csv with
-verdicts.
-"""
+"""What all experiments share: options and items, runs on disk, rows of summary.csv, verdicts."""
 
 from __future__ import annotations
 
@@ -154,9 +152,7 @@ def swept(options: Options, name: str, **spec: Any) -> xarray.Dataset:
 def simulated(
     options: Options, name: str, *setup: Any, **keywords: Any
 ) -> tuple[jb.Result, dict[str, float]]:
-    """:func:`jb.simulate` for results that no sweep has (pulls of each arm, numbers of instances),
-    saved as ``OUT/runs/SIZE/NAME.npz``; and its seconds and rounds.
-    """
+    """:func:`jb.simulate`, saved as ``OUT/runs/SIZE/NAME.npz``; and its seconds and rounds."""
     start, path = clocks(), options.run_path(f"{name}.npz")
     if path and path.is_file():
         result = jb.Result.load(path)
@@ -258,9 +254,7 @@ def beyond(low: Any, high: Any, level: float = 0.0) -> bool | None:
 
 
 def is_within(value: Any, error: Any, low: float, high: float, errors: float = 2.0) -> bool | None:
-    """Does a value lie between two limits? yes if its interval of ``errors`` standard errors lies
-    there, no if the interval lies outside, None if it holds a limit: noise alone never makes a yes.
-    """
+    """Between two limits? yes or no if the interval of ``errors`` s.e. is in or out, else None."""
     return between(value - errors * error, value + errors * error, low, high)
 
 
@@ -293,8 +287,6 @@ def above_zero(value: Any, error: Any, errors: float = 2.0) -> bool | None:
 
 
 def is_above(samples: Any, level: float = 0.0, errors: float = 2.0) -> bool | None:
-    """Is the mean of the samples above ``level`` by ``errors`` standard errors? None if neither
-    above nor below.
-    """
+    """Is the mean above ``level`` by ``errors`` s.e.? None if neither above nor below."""
     mean, se = mean_se(samples)
     return above_zero(mean - level, se, errors)

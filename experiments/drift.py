@@ -80,9 +80,7 @@ def changing_arms(seed: int, instances: int, length: float, segments: int) -> Pi
 def regret_shares(
     options: Options, name: str, policy: Any, environment: Piecewise, budget: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(regret as a share of the best possible reward, rounds) of a single run, each ``[setting,
-    instance]``.
-    """
+    """(regret as a share of the best reward, rounds) of a run, each ``[setting, instance]``."""
     keywords: dict[str, Any] = {"key": jax.random.key(seed), "marks": 1}
     result, _ = simulated(
         options, name, policy, environment, jb.TotalBudget(budget, last_pull="counts"), **keywords
@@ -95,9 +93,7 @@ def regret_shares(
 
 
 class Line(NamedTuple):
-    """Of one policy, budget and half-life: the fewest changes in a run from which on it has less
-    regret than without forgetting.
-    """
+    """The fewest changes from which on one policy at a budget and half-life gains by forgetting."""
 
     changes: float  # changes in a run of average length; 0 or ∞ where the grid ends before
     low: float  # 95 %, bootstrap over instances
@@ -105,9 +101,7 @@ class Line(NamedTuple):
 
 
 def crossing(changes: np.ndarray, excess: np.ndarray) -> float:
-    """The number of changes below which ``excess`` [change], the additional regret, stays positive;
-    linear in ln changes.
-    """
+    """Below how many changes ``excess`` [change] stays positive; linear in ln changes."""
     below = np.flatnonzero(excess < 0)
     if not below.size:
         return np.inf
@@ -203,9 +197,7 @@ def confirmations(
     length: float,
     instances: int,
 ) -> list[Row]:
-    """Do the lines hold in other worlds: does forgetting pay with twice as many changes, and
-    cost with half?
-    """
+    """In other worlds: does forgetting pay with twice as many changes, and cost with half?"""
     rows = []
     for h, threshold in zip(halves, lines, strict=True):
         if threshold.low <= 0 or threshold.high == np.inf:
@@ -426,9 +418,7 @@ QUALITY, PRICE = ((0.55, 0.70, 0.80, 0.95), (0.02, 0.10, 0.30, 1.00))
 
 
 def prices(options: Options) -> list[Row]:
-    """Four weeks of a daily budget, by week: quality a request of pacers that forget and one that
-    does not.
-    """
+    """Four weeks of a daily budget: quality of pacers that forget and of one that does not."""
     days, a_day, runs = options.pick((4, 60, 3), (28, 500, 10), (28, 500, 40))
     week, rng = days // 4 * a_day, np.random.default_rng(FIT_SEED)
 

@@ -63,9 +63,7 @@ POLICIES: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 @functools.cache
 def instances() -> FiniteArms:
-    """Two Bernoulli arms each; costs not below 0.6, so that a run under a budget of 3 seldom needs
-    24 rounds.
-    """
+    """Two Bernoulli arms; costs of at least 0.6: a budget of 3 seldom needs 24 rounds."""
     rng = np.random.default_rng(24)
     return FiniteArms.bernoulli(
         rng.uniform(0.15, 0.85, (INSTANCES, 2)), rng.uniform(0.6, 0.95, (INSTANCES, 2))
@@ -81,9 +79,7 @@ def truth(policy: str, constraint: str) -> GradientEstimate:
 
 @functools.cache
 def smoothed_truth(constraint: str) -> GradientEstimate:
-    """The exact smoothed gradient of ω-UCB by ρ, its steps located to 4 % of a standard deviation
-    of ε.
-    """
+    """The exact smoothed gradient of ω-UCB by ρ, steps located to 4 % of ε's deviation."""
     limit: Any = CONSTRAINTS[constraint]
     clock: dict[str, Any] = {"rounds": 12}
     if isinstance(limit, jb.TotalBudget):
@@ -139,9 +135,7 @@ AGAIN = jax.random.key(20261122)
 
 
 def unbiased(options: Options) -> list[Row]:
-    """All unbiased estimators on all instances and constraints. A comparison beyond 3.5 errors is
-    played again with another key.
-    """
+    """All unbiased estimators in all cases; beyond 3.5 errors they play again with another key."""
     rows, all_z, repeated = [], [], []
     for name, play in _plays(options).items():
         z = play(KEY)
@@ -313,9 +307,7 @@ def errors(options: Options) -> list[Row]:
 
 
 def bias(options: Options) -> list[Row]:
-    """The bias of straight-through by its temperature, and of smoothing by σ, as shares of the
-    gradient's size.
-    """
+    """Bias of straight-through by temperature, of smoothing by σ, as shares of the gradient."""
     rows = []
     sampling: dict[str, Any] = {"key": KEY, "replicates": options.pick(*RUNS), **SLOTS}
     for constraint in list(CONSTRAINTS)[: 1 if options.quick else 2]:
@@ -443,9 +435,7 @@ def exact_value(choose: oracles.Choice, n: int) -> oracles.Exact:
 
 
 def soft_elim(theta: float) -> oracles.Choice:
-    """p ∝ exp(−2 (max r̄ − r̄)² n / θ²), r̄ = 1 without pulls; and dp/dθ through the score
-    −(2/θ³)(s_a − Σ p s).
-    """
+    """p ∝ exp(−2 (max r̄ − r̄)² n / θ²), r̄ = 1 without pulls; dp/dθ by −(2/θ³)(s_a − Σ p s)."""
 
     def choose(counts: oracles.Counts) -> np.ndarray:
         pulls = counts.pulls.astype(float)
@@ -570,9 +560,7 @@ def _map(
 
 
 def _gap(grid: np.ndarray, regret: np.ndarray, slope: np.ndarray) -> float:
-    """Largest difference of the gradient by μ₁ and the slopes between neighbours, away from the
-    kink μ₁ = μ₂.
-    """
+    """Largest difference of ∂/∂μ₁ and slopes between neighbours, away from the kink μ₁ = μ₂."""
     step = grid[1] - grid[0]
     across = np.diff(regret, axis=1) / step
     x, y = np.meshgrid(grid, grid)
@@ -588,9 +576,7 @@ FAMILIES = {"S-Br-50": ("bernoulli", "1/4"), "S-Bt-50": ("beta", "1/8")}
 
 
 def tuned(options: Options) -> list[Row]:
-    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several keys on which
-    nothing was chosen.
-    """
+    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several fresh keys."""
     rows: list[Row] = []
     picture, axes = figure(1, 2, (11, 4.4))
     arms, budget = (50, 1.5e5) if not options.quick else (10, 400.0)

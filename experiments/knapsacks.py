@@ -68,9 +68,7 @@ POLICIES: dict[str, Any] = {
 def random_arms(
     instances: int, arms: int, resources: int, seed: int, kind: str = "independent"
 ) -> FiniteArms:
-    """Bernoulli arms; ``correlated``: an arm's costs differ by a tenth only, and dear arms bring
-    more.
-    """
+    """Bernoulli arms; ``correlated``: an arm's costs differ by a tenth, dear arms bring more."""
     rng = np.random.default_rng([seed, arms, resources])
     reward = rng.uniform(0.1, 1, (instances, arms))
     cost = rng.uniform(0.1, 1, (instances, arms, resources))
@@ -111,9 +109,7 @@ def with_oracle(policies: dict[str, Any], arms: FiniteArms) -> dict[str, Any]:
 
 
 def sensitivity(options: Options) -> list[Row]:
-    """Which ρ, C_rad, ε and η: regret relative to the fluid optimum, on instances and keys of its
-    own.
-    """
+    """Which ρ, C_rad, ε and η: regret relative to the fluid optimum, on instances of its own."""
     budget, instances = options.pick((60, 3), (500, 20), (1000, 40))
     grid = 2.0 ** np.arange(*options.pick((-4, 1, 4), (-8, 2, 1), (-8, 2, 1)))
     candidates: dict[str, Any] = {
@@ -173,9 +169,7 @@ def sensitivity(options: Options) -> list[Row]:
 
 
 def confirm(options: Options) -> list[Row]:
-    """The recommended values beside half and twice of them (ε: beside larger ones), on instances
-    and keys on which no value was chosen.
-    """
+    """The recommended values beside half and twice of them (ε: larger), on fresh instances."""
     budget, instances, runs = options.pick((60, 3, 4), (300, 20, 4), (1000, 40, 4))
     factors, epsilons = np.array([1.0, 0.5, 2.0]), np.array([0.0, 1 / 32, 1 / 8])
     rho, c_rad = WilsonBounds(rho=RHO * factors), RadBounds(c_rad=C_RAD * factors)
@@ -250,9 +244,7 @@ def budget_curves(
     runs: int,
     seed: int,
 ) -> list[Row]:
-    """Regret over the budget. A place: K, d, its budgets, the policies beside the oracle, the
-    number of instances.
-    """
+    """Regret over the budget. A place: K, d, budgets, policies beside the oracle, instances."""
     rows: list[Row] = []
     picture, axes = figure(
         -(-len(places) // 3),

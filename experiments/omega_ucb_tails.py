@@ -103,9 +103,7 @@ class Job:
 
 
 class Outcomes(NamedTuple):
-    """Results of all runs of a job, arrays ``[setting, instance]``; their rounds and seconds in
-    total.
-    """
+    """Results of all runs of a job, ``[setting, instance]``; rounds and seconds in total."""
 
     regret: np.ndarray  # pseudo-regret when the budget is spent, units of reward
     # Was more than half of the budget spent on one arm that is not the best (a lock-in)?
@@ -147,10 +145,7 @@ def _block(
 def lock_ins(
     pulls: np.ndarray, reward: np.ndarray, cost: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(more than half of the spending on one arm that is not the best; and on a costly one),
-    ``[setting, instance]``, from pulls ``[setting, instance, arm]`` and true means ``[instance,
-    arm]``.
-    """
+    """(most money on one wrong arm; on a costly one), ``[setting, instance]``, from pulls."""
     ratio = reward / cost
     spent = pulls * cost
     dominant = spent.argmax(axis=-1)
@@ -245,9 +240,7 @@ def not_worse(regret: np.ndarray) -> dict[str, tuple[int, np.ndarray]]:
 
 
 def groups(values: np.ndarray, size: int) -> np.ndarray:
-    """Means of consecutive groups of ``size`` instances, ``[..., group]``, without an incomplete
-    last group.
-    """
+    """Means of consecutive groups of ``size`` instances, ``[..., group]``, whole ones only."""
     count = values.shape[-1] // size
     return values[..., : count * size].reshape(*values.shape[:-1], count, size).mean(axis=-1)
 
@@ -362,9 +355,7 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
 
 
 def least_in(means: np.ndarray, rhos: Sequence[float]) -> list[tuple[int, int | None]]:
-    """For each ρ, the number of groups of ``means`` [ρ, group] in which its mean is the least: of
-    all ρ, and of the paper's powers of two.
-    """
+    """Of how many groups each ρ has the least of ``means``: of all ρ, and of powers of two."""
     of_all = np.bincount(means.argmin(axis=0), minlength=len(rhos))
     eight = [i for i, rho in enumerate(rhos) if rho in PAPERS]
     of_eight = (
@@ -401,9 +392,7 @@ def by_rho(options: Options, settings: Sequence[str] = SETTINGS) -> None:
 
 
 def lottery(options: Options) -> None:
-    """What 100 instances show: their means, beside that of all; what the worst 1 % carry; how often
-    a run locks in.
-    """
+    """Means of 100 instances beside that of all; what the worst 1 % carry; lock-ins."""
     widths = WIDTHS[: options.pick(1, 3, 3)]
     picture, axes = figure((len(widths) + 1) // 2, 2, (10.5, 3.9 * ((len(widths) + 1) // 2)))
     for axis, arms in zip(axes, widths, strict=False):

@@ -99,9 +99,7 @@ class Lanes(NamedTuple):
 def ruled(
     rule: str, formula: str, budget: Any, believed: Any, multiplier: Any = 1.0
 ) -> SampledArms | ArmIncreasing:
-    """A formula under the arm-increasing rule, or on ``K arms``: UCB-V on rewards, which knows no
-    costs, takes the horizon B/λ for its own.
-    """
+    """A formula under the arm-increasing rule, or on ``K arms``; UCB-V on rewards is told B/λ."""
     if rule == "increasing":
         return ArmIncreasing(
             FORMULAS[formula],
@@ -246,9 +244,7 @@ class Curve(NamedTuple):
 
 
 def join(parts: Sequence[Lanes], *, passed: bool) -> Curve:
-    """Several runs as one curve, with the marks on the way if ``passed``; of several runs at a
-    budget the one with the most replicates counts.
-    """
+    """Several runs as one curve, with marks on the way if ``passed``; most replicates count."""
     rows: dict[float, tuple[float, ...]] = {}
     for lanes in sorted(parts, key=lambda part: len(part.regret)):
         mean, se = mean_se(lanes.regret)
@@ -294,9 +290,7 @@ def schedule(
 def regret_curves(
     formula: str, options: Options, far: bool = False
 ) -> dict[float, dict[str, Curve]]:
-    """Curves by β, then by rule. ``far``: at larger budgets, with fewer runs, for the β that have
-    such.
-    """
+    """Curves by β, then by rule. ``far``: larger budgets, fewer runs, for β that have such."""
     known_name, any_name = NAMES[formula]
     points = [Point(beta, b, n) for beta in BETAS for b, n in schedule(formula, beta, options, far)]
     by_beta: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
@@ -321,9 +315,7 @@ def regret_curves(
 
 
 def _batches(points: list[Point], options: Options) -> list[list[Point]]:
-    """Points of about as many arms play together: the arms of the widest one cost all of
-    them.
-    """
+    """Points of about as many arms play together: the arms of the widest one cost all of them."""
     if options.quick:
         return [points]
     groups: list[list[Point]] = []
@@ -460,9 +452,7 @@ def _above_the_lower_bound(
 
 
 def _as_printed(beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarray) -> list[Row]:
-    """Theorem 3 with its two cases as they are printed: B^{β/(1+β)} for β ≤ 1 and √B for β > 1,
-    times ln²B.
-    """
+    """Theorem 3 as printed: B^{β/(1+β)} for β ≤ 1 and √B for β > 1, times ln²B."""
     power = 0.5 if beta > 1 else beta / (1 + beta)
     bound, i = power + 2 / np.log(middle[-1]), len(middle) - 1
     item = f"bounds: RCB-AIR, β = {beta:g}, Theorem 3 as printed, B ≈ {middle[i]:.3g}"
@@ -474,9 +464,7 @@ def _as_printed(beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarr
 
 
 def far(options: Options) -> list[Row]:
-    """Regret, and local exponents of RCB, at budgets beyond those of ``regret``, with a tenth of
-    its runs.
-    """
+    """Regret, and RCB's local exponents, beyond ``regret``'s budgets, with a tenth of its runs."""
     rows: list[Row] = []
     for formula in NAMES:
         for beta, by_rule in regret_curves(formula, options, far=True).items():
@@ -538,9 +526,7 @@ def _row(item: str, lanes: Lanes, note: str = "", best: float = 2.0) -> Row:
 
 
 def _paired(item: str, better: Lanes, worse: Lanes, note: str) -> Row:
-    """Is the regret of ``better`` the smaller? Same worlds. A question of ours: the paper has no
-    numbers.
-    """
+    """Is the regret of ``better`` the smaller? Same worlds; a question of ours."""
     gap = worse.last - better.last
     return mean_row(item, gap, OURS, holds=is_above(gap), note=note + "; paired", digits=".4g")
 
@@ -732,10 +718,7 @@ def ads(options: Options) -> list[Row]:
 
 
 def best_ratio_alone(instances: int) -> tuple[float, float]:
-    """Of budgeted play with four known arms, the worst of some instances: how far always playing
-    the best ratio is from the optimum, in units of that ratio ρ, and the optimum as a share of (B +
-    1)ρ. Exact.
-    """
+    """Exact worst cases: always the best ratio against the optimum; optimum over (B + 1)ρ."""
     rng, gap, value = np.random.default_rng(17), np.zeros(instances), np.zeros(instances)
     for i in range(instances):
         budget = float(rng.integers(1, 20))
@@ -755,9 +738,7 @@ def best_ratio_alone(instances: int) -> tuple[float, float]:
 
 
 def claims(options: Options) -> list[Row]:
-    """What the text says of optimal play and of how long a budget lasts, by dynamic programming and
-    binomials.
-    """
+    """Statements on optimal play and on how long a budget lasts, exactly."""
     instances = options.pick(40, 200, 500)
     gap, value = best_ratio_alone(instances)
     scope = f"the worst of {instances} instances of four arms, B = 1 to 19"
@@ -854,9 +835,7 @@ def _in_closed_form(options: Options) -> list[Row]:
 
 
 def _below_its_ratio(options: Options) -> list[Row]:
-    """Eq. (18): how often the index of an arm, at one 𝓔, is below its ratio after any number of its
-    pulls.
-    """
+    """Eq. (18): how often an arm's index, at one 𝓔, is ever below its ratio."""
     pulls, lanes = options.pick((1_000, 2_000), (10_000, 4_000), (10_000, 4_000))
     rng, t = np.random.default_rng(19), pulls + 1
     rows, n = [], np.arange(1, pulls + 1)

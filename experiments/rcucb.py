@@ -87,10 +87,7 @@ def play_policies(
     runs: int,
     **fields: Any,
 ) -> dict[str, xarray.Dataset]:
-    """Results by policy, ``[setting, environment, instance, replicate, mark]``; a literal one plays
-    in worlds that reveal their consumption. ``worlds``: one, or several by name; ``fields``: other
-    fields of a sweep.
-    """
+    """Results by policy; a literal one plays in worlds that reveal. ``fields``: of a sweep."""
     worlds = worlds if isinstance(worlds, dict) else {"world": worlds}
     fields = {"constraint": jb.Horizon(rounds), "replicates": runs, "seed": 6, **fields}
     data: dict[str, xarray.Dataset] = {}
@@ -113,9 +110,7 @@ def play_policies(
 
 
 def estimate(item: str, published: Any, values: Any, note: str) -> Row:
-    """A measured mean; with a published share: yes within 3 s.e. and the rounding, else no;
-    without, unclear.
-    """
+    """A measured mean; with a published share: yes within 3 s.e. and the rounding, else no."""
     mean, se = (float(v) for v in mean_se(values))
     holds = None
     if published != "":
@@ -126,9 +121,7 @@ def estimate(item: str, published: Any, values: Any, note: str) -> Row:
 
 
 def decrease_row(item: str, published: str, values: Any, note: str = STAND_IN) -> Row:
-    """A published mean below 0: yes if it is below by 2 s.e. (paired), no if above by 2 s.e., else
-    unclear.
-    """
+    """A published mean below 0: yes if below by 2 s.e. (paired), no if above, else unclear."""
     mean, se = mean_se(values)
     holds, text = above_zero(-mean, se), f"difference {mean:.6g}"
     return row(item, text, se, published=published, holds=holds, note=f"paired; {note}")
@@ -407,9 +400,7 @@ def alpha(options: Options) -> list[Row]:
 
 
 def zoom(options: Options) -> list[Row]:
-    """Simple regret of z-RCUCB against T: the pseudo-regret of round T + 1, in which it plays the
-    pair that it returns.
-    """
+    """Simple regret of z-RCUCB over T: the pseudo-regret of round T + 1, which it recommends."""
     usual, full = (1_000, 3_000, 10_000, 30_000), (1_000, 3_000, 10_000, 30_000, 100_000)
     horizons, replicates, depth = options.pick(((300, 1_000), 4, 5), (usual, 20, 6), (full, 30, 6))
     world, regrets = g1(limits=fine_limits(depth).tolist()), []
@@ -437,9 +428,7 @@ def zoom(options: Options) -> list[Row]:
 
 
 def theorem1(options: Options) -> list[Row]:
-    """Theorem 1 wants α > 1: the regret at α = 2 beside Σ Δ u, its bound without the part that is
-    subtracted.
-    """
+    """Theorem 1 at α = 2, since it wants α > 1, beside Σ Δ u, the bound's larger part."""
     rounds, replicates = options.pick((1_500, 8), (20_000, 20), (100_000, 20))
     limits, alpha = np.arange(1, 11) / 10, 2.0
     world, penalty = g1(limits=limits.tolist()), np.asarray(FastTrack()(jnp.asarray(limits)))
@@ -464,9 +453,7 @@ EPSILONS = (0.1, 0.25, 0.5, 0.75, 0.9)  # of Theorem 1's event A_ε
 
 
 def propositions(options: Options) -> list[Row]:
-    """Proposition 1 pair by pair, Theorem 1's event A_ε and what its probability takes off the
-    bound, Proposition 2.
-    """
+    """Proposition 1 pair by pair, Theorem 1's event A_ε and what it takes off, Proposition 2."""
     rounds, lanes = options.pick((300, 60), (3_000, 200), (10_000, 400))
     times, alpha = [t for t in (10, 100, 1_000, 10_000) if t <= rounds], 2.0
     world, policy = g1(), RCUCB("literal", alpha=alpha)
@@ -549,9 +536,7 @@ def propositions(options: Options) -> list[Row]:
 
 
 def _taken_off(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int) -> float:
-    """Σ Δ l of Theorem 1 over all pairs below the largest limit, for ε = 1 and P(A_ε) = 1; δ as
-    large as may be.
-    """
+    """Σ Δ l of Theorem 1 over pairs below the largest limit, ε = 1, P(A_ε) = 1; largest δ."""
     gap = (value.max() - value).reshape(-1, penalty.size)
     of_pair = np.tile(penalty, value.size // penalty.size)
     log, pairs = np.log(rounds), np.log(value.size - 1)
@@ -601,9 +586,7 @@ def theorem1_bound(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds:
 
 @jb.pytree
 class StoOOPairs(ZRCUCB):
-    """StoOO on pairs (§4.2): z-RCUCB in which a round informs its own limit alone. Points keep
-    their pulls.
-    """
+    """StoOO on pairs (§4.2): a round of z-RCUCB informs its own limit alone."""
 
     def update(self, state: Any, key: jax.Array, observation: Any) -> Any:
         """Book the round at its pair, then refine."""
@@ -623,9 +606,7 @@ BEST, LINEAR = SLOPE[0] ** 2 / (4 * QUADRATIC), Linear(0.2)  # v*, λ
 
 
 def smooth_arms(depth: int) -> Any:
-    """C uniform on [0, 1] and independent of R, c(x) = x, λ(τ) = τ/5: v(τ) = (E R − 0.2) τ − 0.3
-    τ², for both arms.
-    """
+    """C uniform on [0, 1], independent of R: v(τ) = (E R − 0.2) τ − 0.3 τ², for both arms."""
     rewards = [stats.beta(5 * (a + 0.2), 5 * (0.8 - a)) for a in SLOPE]
     seconds = [stats.uniform()] * 2
     limits = fine_limits(depth)
@@ -635,9 +616,7 @@ def smooth_arms(depth: int) -> Any:
 
 
 def smooth(options: Options) -> list[Row]:
-    """Theorem 2 where v* − v(τ) = 0.3 (τ* − τ)² ≤ |τ* − τ|, so that d = ½; StoOO on pairs beside
-    z-RCUCB; H and H̃.
-    """
+    """Theorem 2 where v* − v(τ) = 0.3 (τ* − τ)², so d = ½; StoOO beside z-RCUCB; H and H̃."""
     usual = (1_000, 10_000)
     horizons, replicates, depth = options.pick(
         ((300, 1_000), 4, 5), (usual, 20, 6), ((*usual, 100_000), 30, 6)
@@ -696,9 +675,7 @@ def smooth(options: Options) -> list[Row]:
 
 
 def _near_optimal(d: float) -> float:
-    """C of Definition 1 on the smooth instance: intervals of length ε/3 that end in an ε-best
-    limit, times ε^d.
-    """
+    """C of Definition 1, smooth instance: ε/3-intervals that end in an ε-best limit, × ε^d."""
     tau = np.linspace(1e-5, 1, 100_000)
     loss = BEST - np.stack([a * tau - QUADRATIC * tau**2 for a in SLOPE])
     shares = ((e, (loss <= e).mean(axis=1)) for e in np.geomspace(1e-4, 1, 400))
@@ -822,9 +799,7 @@ class Scenario(NamedTuple):
 
     @property
     def virtual_best(self) -> float:
-        """Mean PAR10 of the best solver of every instance, seconds: no policy without features can
-        reach it.
-        """
+        """Mean PAR10 of the best solver of every instance, seconds."""
         return float(self.par10.min(axis=1).mean())
 
 
@@ -855,9 +830,7 @@ def read_scenario(data: Path, name: str) -> Scenario:
 
 
 def _field(description: str, field: str) -> str:
-    """The first value of a field of a description: ``field: value``, ``field: [value, …]`` or a
-    list of lines.
-    """
+    """The first value of a description's field: ``field: value``, ``[value, …]`` or lines."""
     match = re.search(rf"^{field}\s*:[\s\-\[]*([^\s,\]]+)", description, flags=re.MULTILINE)
     return match[1].strip("\"'") if match else ""
 
@@ -882,9 +855,7 @@ def _cutoff(description: str, name: str, path: Path) -> float:
 
 
 def _from_arff(path: Path, description: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """(solvers, seconds ``[instance and repetition, solver]``); a run whose status is not ok is
-    unsolved.
-    """
+    """(solvers, seconds ``[instance and repetition, solver]``); a run not ok is unsolved."""
     head, _, body = re.split(r"(?im)^\s*(@data)\s*$", path.read_text(encoding="utf-8"), maxsplit=1)
     names = [
         x.strip("\"'").lower()
@@ -935,9 +906,7 @@ def par10(data: xarray.Dataset, cutoffs: np.ndarray) -> np.ndarray:
 
 
 def aslib(options: Options) -> list[Row]:
-    """Algorithm selection: solver and limit for a random instance; PAR10 against single best and
-    virtual best.
-    """
+    """Algorithm selection: solver and limit; PAR10 against single best and virtual best."""
     scenarios = [
         read_scenario(options.data, name) for name in list(SCENARIOS)[:: options.pick(5, 1, 1)]
     ]
@@ -986,9 +955,7 @@ def aslib(options: Options) -> list[Row]:
 
 
 def fig5(options: Options) -> list[Row]:
-    """Fig. 5: random-forest configurations on Ames housing, replayed from the table of
-    ``experiments.data_ames``.
-    """
+    """Fig. 5: random forests on Ames housing, from the table of ``experiments.data_ames``."""
     path = next((p for p in (options.out / DEFAULT_OUT.name, DEFAULT_OUT) if p.exists()), None)
     if path is None:
         note = "make the table first: python -m experiments.data_ames (10 minutes)"

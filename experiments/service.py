@@ -152,9 +152,7 @@ def models(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def week(path: Path) -> np.ndarray:
-    """Shares of a week's traffic by hour, ``[7 · 24]``: the mean over regions, or a plain day seven
-    times.
-    """
+    """Shares of a week's traffic by hour, ``[7 · 24]``: a mean of regions, or a plain day."""
     if not path.exists():
         hours = 1.2 + np.sin(2 * np.pi * (np.arange(24) - 9) / 24)
         return np.tile(hours / hours.sum() / 7, 7)
@@ -168,9 +166,7 @@ def week(path: Path) -> np.ndarray:
 
 
 def month(options: Options) -> Month:
-    """Days of an hourly forecast, and the traffic that came: days are busier or quieter than
-    expected.
-    """
+    """Days of an hourly forecast, and traffic that was busier or quieter than expected."""
     days, a_day = options.pick((3, 60), (30, 500), (30, 4000))
     a_request = np.array(
         options.pick([6e-4], [1e-4, 6e-4, 3e-3], [5e-5, 1e-4, 3e-4, 6e-4, 1e-3, 3e-3])
@@ -204,9 +200,7 @@ class Outcome(NamedTuple):
 
 
 def renewing(options: Options) -> list[Row]:
-    """Judged quality a request, the share of the money that was spent, and the share of requests
-    turned away.
-    """
+    """Judged quality a request, the share of the money spent, and of requests turned away."""
     scenario, runs = month(options), options.pick(2, 6, 20)
     day, greedy = scenario.dollars[:, None] / scenario.unit, PricePacer(start=0.0)
     outcomes = {

@@ -125,9 +125,7 @@ def paced(
     rounds: int,
     **keywords: Any,
 ) -> Any:
-    """A sweep under an average cost, ``[setting, instance, replicate, mark]``; see
-    :func:`experiments.common.swept`.
-    """
+    """A sweep under an average cost, ``[setting, instance, replicate, mark]``; see ``swept``."""
     constraint = jb.AverageCost(c=c, rounds=rounds)
     data = common.swept(
         options,
@@ -240,9 +238,7 @@ def figure2(options: Options) -> list[Row]:
 
 
 def _crossing(results: FigureRuns, a: str) -> Row:
-    """The last round at which SUAK's mean regret goes below that of One-Phase, with a bootstrap
-    over runs.
-    """
+    """The last round at which SUAK's mean regret goes below One-Phase's, with a bootstrap."""
     ahead = results.regret["SUAK"] - results.regret[f"OPS, a = {a}"]
     count = ahead.shape[0]
     rng = np.random.default_rng(0)
@@ -564,9 +560,7 @@ def _draw_sweep(
 
 
 def audit(options: Options) -> list[Row]:
-    """Largest violation over random instances (2 to 6 arms, c from 0.02 to 1): every round is
-    checked, in ticks.
-    """
+    """Largest violation over random instances (2 to 6 arms, c from 0.02 to 1), in ticks."""
     instances, runs, rounds = options.pick((64, 2, 2_000), (256, 4, 20_000), (1024, 8, 8_000))
     start, checked, rows, spread = time.perf_counter(), 0.0, [], {}
     for law in ("Bernoulli",) if options.quick else ("Bernoulli", "quarters", "Beta"):
@@ -641,9 +635,7 @@ def _promising(arms: WithNullArm, c: np.ndarray, rounds: int, quick: bool) -> di
 
 
 def lemmas(options: Options) -> list[Row]:
-    """Lemmas 3.1, D.4 and D.5 in every round of runs of instance 1, from the states and actions of
-    each round.
-    """
+    """Lemmas 3.1, D.4 and D.5 in every round of instance 1, from states and actions."""
     rounds, runs = options.pick((50_000, 4), (200_000, 8), (ROUNDS[1], 20))
     (_, mean_cost), arms = MEANS[1], beta_arms(*MEANS[1])
     delta, limit = np.abs(np.array(mean_cost) - C), jb.AverageCost(c=C, rounds=rounds)
@@ -713,9 +705,7 @@ def lemmas(options: Options) -> list[Row]:
 
 
 def growth(options: Options) -> list[Row]:
-    """How regret grows with T and with K: SUAK's, and that of the best mixture, which does not
-    adapt.
-    """
+    """How regret grows with T and K: SUAK's, and the best mixture's, which does not adapt."""
     rounds, runs = options.pick((80_000, 20), (800_000, 40), (3_200_000, 100))
     shares = [1 / 16, 1 / 4, 1.0]
     arms = beta_arms(*MEANS[1])
@@ -776,9 +766,7 @@ def _log_ratio(top: np.ndarray, bottom: np.ndarray, base: float) -> tuple[float,
 
 @jb.pytree
 class SkipFirst(OnePhase):
-    """The second naive approach of §1.1: skip the first rounds, never spend their savings, and have
-    no guard.
-    """
+    """The second naive approach of §1.1: skip at first, never spend it, no guard."""
 
     first: ArrayLike = leaf(default=0, integer=True, at_least=0)
 
@@ -790,9 +778,7 @@ class SkipFirst(OnePhase):
 
 
 def initial(options: Options) -> list[Row]:
-    """How many rounds must be skipped at first so that no run breaks the constraint, and the regret
-    of that.
-    """
+    """How many rounds must be skipped so that no run breaks the constraint, and the regret."""
     rounds, runs = options.pick((20_000, 20), (ROUNDS[1] // 5, 50), (ROUNDS[1], 200))
     times = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
     first = np.rint(times * np.sqrt(4 * rounds)).astype(int)
@@ -836,9 +822,7 @@ def load_log(path: Path) -> tuple[list[str], list[Log]]:
 
 
 def routing(options: Options) -> list[Row]:
-    """Judged quality a request against dollars a request, for learners and for the best fixed
-    mixture.
-    """
+    """Judged quality a request over dollars a request, for learners and the best mixture."""
     models, logs = load_log(options.data / LOG)
     bound = max(float(cost.max()) for _, cost in logs)  # dollars of one unit of cost
     arms = FiniteArms.empirical([[(r, c / bound) for r, c in logs]] * DOLLARS.size)

@@ -1,6 +1,4 @@
-"""Several resources: constraints against a plain loop over exact integers, and the oracles against
-linprog.
-"""
+"""Several resources: constraints against exact integers, oracles against linprog."""
 
 from __future__ import annotations
 
@@ -128,9 +126,7 @@ def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
 
 @pytest.mark.integration
 def test_statistics_of_several_resources_are_those_of_each():
-    """What is recorded, counted while open and read as floats, against one resource at a time, to
-    the bit.
-    """
+    """What is recorded, counted while open and read, by one resource at a time, to the bit."""
     rng = np.random.default_rng(0)
     both, single = (
         arm_statistics.empty(4, resources=3, spreads=True),
@@ -255,9 +251,7 @@ def ends_of_decimals(prices: list[int], budget: int, chosen: Any, last_pull: str
 
 
 def test_cents_end_where_decimals_end() -> None:
-    """Random prices and budgets in whole cents, both rules: the sums of ticks reach the budget when
-    those of Decimals do.
-    """
+    """Random prices and budgets in cents: ticks reach the budget when Decimals do."""
     rng = np.random.default_rng(61)
     for case in range(60):
         count = rng.integers(1, 4)

@@ -1,6 +1,4 @@
-"""Worlds for learners of other libraries: an episode is a lane of ``simulate``, booked by the same
-code.
-"""
+"""Worlds for other libraries' learners: an episode is a lane of ``simulate``."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ SETTINGS: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.integration_rows("a budget whose last pull forfeits")
 def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
-    """The arms that a policy chose in `rollout`, sent one by one: the same account, tick for tick,
-    the same end.
-    """
+    """`rollout`'s arms sent one by one: the same account, tick for tick, the same end."""
     kind, constraint = SETTINGS[name]
     environment, policy = world(kind), jb.policies.BudgetedThompson()
     policy = jb.policies.Guarded(policy) if kind == "null_arm" else policy

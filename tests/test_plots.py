@@ -1,6 +1,4 @@
-"""The picture: styles that differ, nothing clipped, no pyplot, no matplotlib before the first
-picture.
-"""
+"""The picture: styles differ, nothing clipped, no pyplot, no early matplotlib."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What the B-Zoom paper leaves open: the ball's scale and readings of Zooming, how regret grows,
-fixed grids in hindsight, tree searches, bidding in a log of auctions; and B-Zoom once more, by a
-loop of its own.
-"""
+"""What the B-Zoom paper leaves open, from the ball's scale to bidding; and an independent loop."""
 
 from __future__ import annotations
 
@@ -43,9 +40,7 @@ from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley
 
 
 def scale(options: Options) -> list[Row]:
-    """Three questions that the paper leaves open, measured: the scale of a ball (E/L), the quantity
-    that Table 1 counts, and the reading of Zooming.
-    """
+    """The scale of a ball (E/L), the quantity that Table 1 counts, and the reading of Zooming."""
     plan = design(*table_sizes(options), seed=1)
     world = plan.valleys()
     ratio = plan.slope()
@@ -194,9 +189,7 @@ LOOKS = {"UCB-BV1": (GREEN, "^"), "ω-UCB": (PINK, "D"), "its best point, known"
 
 
 def grids(options: Options) -> list[Row]:
-    """The best fixed grid in hindsight: UCB-BV1 and ω-UCB on K equally spaced points, against
-    B-Zoom.
-    """
+    """The best fixed grid in hindsight: UCB-BV1 and ω-UCB on K equal steps, against B-Zoom."""
     budget, instances = options.pick(1_000, 20_000, 100_000), options.pick(20, 40, 100)
     plan = design((budget,), (0.1, 0.5), instances, seed=4)
     world = plan.valleys()
@@ -297,9 +290,7 @@ def read_auctions(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def auctions(options: Options) -> list[Row]:
-    """Clicks and predicted clicks bought with an eighth of the test set's cost, bids from 20 to
-    300.
-    """
+    """Clicks and predicted clicks for an eighth of the test set's cost, bids from 20 to 300."""
     clicks, price, predicted = read_auctions(options.data / LOG)
     share = options.pick(1 / 256, 1 / 16, 1 / 8)
     budget, runs = float(price.sum() / HIGH * share), options.pick(6, 20, 50)
@@ -429,10 +420,7 @@ def lemmas(options: Options) -> list[Row]:
 
 
 def _in_phases(phases: int, lanes: int) -> tuple[np.ndarray, float, np.ndarray]:
-    """Three measures of phases: the lanes in which an active point's ratio left its radius at some
-    round of a phase, ``[phase]``; the largest gap of a played point over three of its radii; the
-    points active at a phase's end, ``[lane, phase]``.
-    """
+    """Of phases: lanes with a ratio outside its radius, the largest gap in radii, active points."""
     rounds, lam = 2**phases - 1, 0.5
     world = cost_valley([0.3], lam=lam)
     policy = p.BZoom(
@@ -515,9 +503,7 @@ def worst(options: Options) -> list[Row]:
 
 
 def _falls(item: str, parameter: str, at: np.ndarray, shares: np.ndarray) -> list[Row]:
-    """Does a share fall towards 0 along a row of ever worse cases? yes: each below the one before,
-    by 2 s.e.
-    """
+    """Does a share fall in ever worse cases? yes: each below the one before, by 2 s.e."""
     mean, se = mean_se(shares, axis=1)
     steps = [
         above_zero(mean[i] - mean[i + 1], np.hypot(se[i], se[i + 1])) for i in range(len(at) - 1)
@@ -541,9 +527,7 @@ ROOM = 96  # points; a lane that needs more ends there, and is counted
 
 
 def independent(options: Options) -> list[Row]:
-    """The BZ column of Table 1 by the library and by an independent loop, cell by cell: how many
-    cells agree with each other, and with the printed ones.
-    """
+    """The BZ column of Table 1 by the library and by an independent loop, cell by cell."""
     if importlib.util.find_spec("numba") is None:
         print("b_zoom independent: skipped, numba is not installed", flush=True)
         return [row("independent", "skipped", note="numba is not installed")]

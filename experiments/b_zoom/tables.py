@@ -84,9 +84,7 @@ class Design(NamedTuple):
     def b_zoom(
         self, lipschitz: np.ndarray | None = None, capacity: int = CAPACITY
     ) -> SinglePhaseBZoom:
-        """B-Zoom with its true λ and a Lipschitz constant per instance, by default the slope of the
-        ratio.
-        """
+        """B-Zoom with its true λ and Lipschitz constants, by default the slope of the ratio."""
         slope = self.slope() if lipschitz is None else lipschitz
         return SinglePhaseBZoom(
             budget=self.budget[None], lam=self.lam[None], lipschitz=slope[None], capacity=capacity
@@ -127,9 +125,7 @@ def play_cells(
     times: int = 1,
     budget: Any = None,
 ) -> Cells:
-    """One column of a table. ``times``: how many copies of the cells the world holds, one after the
-    other.
-    """
+    """One column of a table. ``times``: copies of the cells in the world, one after the other."""
     constraint = jb.TotalBudget(
         np.tile(plan.budget if budget is None else budget, times), last_pull="forfeits"
     )
@@ -189,9 +185,7 @@ def on_random_points(
     plan: Design,
     budget: Any = None,
 ) -> dict[int, Cells]:
-    """The columns for K = 5, 10, 15 of the 15 points ``[instance, 15]``, as one world with absent
-    arms.
-    """
+    """The columns for K = 5, 10, 15 of the 15 points ``[instance, 15]``, with absent arms."""
     times = len(SIZES)
     present = np.repeat(
         np.arange(reward.shape[1])[None] < np.array(SIZES)[:, None], reward.shape[0], axis=0
@@ -226,9 +220,7 @@ STATISTICS = ("m", "Q1", "Q2", "mean")
 
 
 def _printed() -> dict[tuple[int, float], list[list[int]]]:
-    """Table 1 as printed (table1.csv), thousands, by (budget, λ): a row a statistic, a column a
-    policy.
-    """
+    """Table 1 as printed, thousands, by (budget, λ): rows statistics, columns policies."""
     table: dict[tuple[int, float], list[list[int]]] = {}
     for line in (Path(__file__).parent / "table1.csv").read_text(encoding="utf-8").splitlines()[1:]:
         budget, lam, _, *cells = line.split(",")
@@ -273,9 +265,7 @@ def statistics(samples: np.ndarray) -> np.ndarray:
 
 
 def standard_errors(samples: np.ndarray, draws: int = 400) -> np.ndarray:
-    """Standard errors of :func:`statistics` by a bootstrap over instances (too small for the
-    minimum).
-    """
+    """Their standard errors by a bootstrap over instances (too small for the minimum)."""
     rng = np.random.default_rng(0)
     picks = rng.integers(0, samples.shape[-1], (draws, samples.shape[-1]))
     return np.std([statistics(samples[..., pick]) for pick in picks], axis=0, ddof=1)
@@ -298,9 +288,7 @@ def distance(
 
 
 def inside(item: str, z: Any, note: str, published: str = "all") -> Row:
-    """How many distances are at most 3 standard errors; yes: no more exceed that than chance
-    explains (5 %).
-    """
+    """How many distances are at most 3 s.e.; yes: no more exceed it than by chance (5 %)."""
     size = np.abs(z)
     count = int((size <= 3).sum())
     chance = float(stats.binom.sf(size.size - count - 1, size.size, 2 * stats.norm.sf(3)))
@@ -471,9 +459,7 @@ def figure1(options: Options) -> list[Row]:
 
 
 def table2(options: Options) -> list[Row]:
-    """Table 2 as printed (peak 0.2) and with half the peak, which fits; Zooming knows the true
-    slope.
-    """
+    """Table 2 as printed (peak 0.2) and with half the peak; Zooming knows the true slope."""
     rows: list[Row] = []
     budgets, _, _ = table_sizes(options)
     for reading, peak in (("printed peak 0.2", 0.2), ("peak 0.1", 0.1)):
@@ -657,9 +643,7 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
 
 
 def _lead_by_cost(samples: dict[str, np.ndarray], lambdas: Any) -> Row:
-    """BZ's lead in m over the best other column at B = 50,000: does it grow from each λ to the next
-    smaller one?
-    """
+    """BZ's lead in m over the best other column at B = 50,000: does it grow as λ falls?"""
     place, at = STATISTICS.index("m"), {name: x[None] for name, x in samples.items()}
     point = {name: statistics(x)[place] for name, x in at.items()}
     resamples = resampled_statistics(at, "m")

@@ -1,6 +1,4 @@
-"""Figures 2, 3, 4 and 6 of the ω-UCB paper, and what it says about Figure 3, tested statement by
-statement.
-"""
+"""Figures 2, 3, 4 and 6 of the ω-UCB paper, and what it says of Figure 3, one by one."""
 
 from __future__ import annotations
 
@@ -53,9 +51,7 @@ def less(
     over: str,
     note: str = "paired",
 ) -> Row:
-    """Is the mean of ``low`` below that of ``high``? yes or no if the 95 % bootstrap interval of
-    the paired difference leaves out 0, else unclear, with what would be needed to tell.
-    """
+    """Is the mean of ``low`` below that of ``high``? By 95 % bootstrap of paired differences."""
     low, high = xarray.align(low, high, join="inner")
     interval = jb.statistics.bootstrap_interval(jb.statistics.paired(high, low), over=over)
     mean, low_end, high_end = interval.value, interval.low, interval.high
@@ -72,9 +68,7 @@ def less(
 
 
 def somewhere(item: str, runs: Curves, above: str, below: str) -> Row:
-    """Is the regret of ``above`` the larger at some share up to 0.1 B? From a band of the paired
-    difference that holds at all those shares at once, at 95 %.
-    """
+    """Is ``above`` the larger regret at some share up to 0.1 B? By a band over all those shares."""
     difference = (runs.regret[above] - runs.regret[below]).sel(mark=slice(None, TENTH))
     band = jb.statistics.simultaneous_band(difference, over=runs.over)
     at = int(band.low.values.argmax())
@@ -103,9 +97,7 @@ def runs_to_tell(x: xarray.DataArray, y: xarray.DataArray, over: str) -> str:
 def best(
     item: str, published: str, runs: Curves, share: float, name: str, rivals: Sequence[str]
 ) -> Row:
-    """Has ``name`` less regret than all others? Paired, on the runs that the two have; all intervals
-    of differences hold at once with 95 %.
-    """
+    """Has ``name`` less regret than all others? Paired; all intervals hold at once with 95 %."""
     regret = runs.at(share, name)
     gaps = {rival: runs.at(share, rival) - regret for rival in rivals}
     level = 1 - 0.05 / len(rivals)
@@ -143,9 +135,7 @@ def statistic(
     item: str, published: str, function: Callable[..., Any], samples: Sequence[xarray.DataArray],
     holds: Callable[..., bool | None], note: str, over: str = "instance",
 ) -> Row:  # fmt: skip
-    """A function of the means of several curves of the same worlds, with its bootstrap interval
-    over ``over``.
-    """
+    """A function of the means of several curves, with its bootstrap interval over ``over``."""
     averaged = "replicate" if over == "instance" else "instance"
     values = [np.asarray(x.mean(averaged).values, float) for x in samples]
 
@@ -181,9 +171,7 @@ def local_exponent(middle: Any, end: Any) -> Any:
 
 
 def bend(tenth: Any, middle: Any, end: Any) -> Any:
-    """Growth in the last half decade over that in the one before: 1 on a straight line over ln B,
-    more if convex.
-    """
+    """Growth in the last half decade over that in the one before: 1 if straight over ln B."""
     return (end - middle) / (middle - tenth)
 
 
@@ -332,9 +320,7 @@ def other_laws(name: str, options: Options) -> list[Row]:
 
 
 def _as_stated(runs: Curves, coded: Curves) -> Row:
-    """The regret that the reference code would state in the same instances: its means are 0.8 times
-    the true ones.
-    """
+    """The regret by the reference code's means, which are 0.8 times the true ones."""
     stated, true = coded.at(END, QUARTER), runs.at(END, QUARTER)
     early = 0.8 * float(runs.at(0.8, QUARTER).mean())
     note = f"the code's means, budget and regret (gbr_mean_bug); {float(true.mean()):.4g} with the true ones, "
@@ -344,9 +330,7 @@ def _as_stated(runs: Curves, coded: Curves) -> Row:
 
 
 def _comparable(name: str, runs: Curves, policy: str) -> Row:
-    """m-UCB's regret over ours: yes if the whole interval lies between 4/5 and 5/4, no if it lies
-    outside.
-    """
+    """m-UCB's regret over ours: yes if its whole interval lies from 4/5 to 5/4, no if outside."""
     samples = [runs.at(END, "m-UCB"), runs.at(END, policy)]
     item = f"{name}: regret of m-UCB / {policy} at B"
     rule = "yes: interval within 4/5 and 5/4, no: outside"
@@ -380,9 +364,7 @@ def advertisements(name: str, options: Options) -> list[Row]:
 
 
 def easier(options: Options) -> list[Row]:
-    """KL-UCB-SC+, which takes long: on Bernoulli ads and on random arms; and beside UCB-BV1, as
-    Figure 2 has it.
-    """
+    """KL-UCB-SC+ on Bernoulli ads and on random arms; and beside UCB-BV1, as Figure 2 has it."""
     ads_runs, synthetic_runs = (
         curves(name, options, ("two ρ", "KL")) for name in ("FB-Br", "S-Br-50")
     )
@@ -412,9 +394,7 @@ def _relative(name: str, twin: str, runs: Curves, twin_runs: Curves, label: str)
 
 
 def magnitudes(name: str, runs: Curves) -> list[Row]:
-    """Regret at B of every policy, and whether ω-UCB's fits the published axis (read from plotting
-    scripts).
-    """
+    """Regret at B of every policy, and whether ω-UCB's fits the published axis."""
     top, rows = runs.setting.published_top, []
     for label in runs.regret:
         if label.startswith("ω") and label not in (QUARTER, ONE, STAR, STAR_ONE):
@@ -690,9 +670,7 @@ def figure4(options: Options) -> list[Row]:
 
 
 def _best_rho(item: str, law: str, family: str, values: np.ndarray) -> Row:
-    """``values`` [ρ, instance]: which ρ has the least mean, and how much worse is the one that the
-    paper names?
-    """
+    """``values`` [ρ, instance]: which ρ is least, and how much worse is the one the paper names?"""
     mean = values.mean(axis=1)
     lowest = int(mean.argmin())
     if law == "S-Br":

@@ -262,9 +262,7 @@ def test_levels_hold_for_rare_successes() -> None:
 
 @pytest.mark.integration
 def test_a_clock_reads_the_numbers_of_its_own_lane() -> None:
-    """As many marks as instances, or not: a number of each instance must meet the rounds of that
-    instance alone.
-    """
+    """As many marks as instances, or not: an instance's number meets its own rounds alone."""
     rule = CHECKS["every_lane_has_its_own_clock"]
     subject = Subject(MUCB(), world("bernoulli"), Paced(20, pace=(3, 2, 1)), KEY)
     rule(subject)
@@ -280,9 +278,7 @@ def test_a_clock_reads_the_numbers_of_its_own_lane() -> None:
 
 
 def changing(**changes: Any) -> Any:
-    """Two arms whose outcomes are told otherwise: by name, from the world's state, the action and
-    the outcome.
-    """
+    """Two arms whose outcomes are told otherwise: by name, from state, action and outcome."""
 
     def pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
         after, outcome, *rest = FiniteArms.pull(self, state, action, key, round)

@@ -1,6 +1,4 @@
-"""What fits, and that one more is refused by name: the table of limits in docs/limits.md, row by
-row.
-"""
+"""What fits, and one more is refused by name: the table of docs/limits.md, row by row."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""Environments of censored arms: laws, means, saturation, pairing, and what is refused before
-anything runs.
-"""
+"""Censored arms: laws, means, saturation, pairing, and what is refused before a run."""
 
 from __future__ import annotations
 

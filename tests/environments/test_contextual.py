@@ -1,6 +1,4 @@
-"""Worlds with contexts: their benchmarks against linear programs and by hand, laws, late outcomes,
-absent arms.
-"""
+"""Worlds with contexts: benchmarks against programs and by hand, laws, late outcomes."""
 
 from __future__ import annotations
 
@@ -98,9 +96,7 @@ def tiny(rows: Any = None) -> ContextualArms:
 
 
 def test_no_policy_gains_more_than_the_benchmark() -> None:
-    """Of worlds with an exact optimum: the oracle comes near T·OPT, and nobody above it but by
-    chance.
-    """
+    """With an exact optimum: the oracle comes near T·OPT, others above it by chance only."""
     world, rounds = tiny(), 4000
     limit = jb.TotalBudget([rounds / 4], last_pull="forfeits", rounds=rounds)
     best = world.value_of_context(limit)[0]
@@ -295,9 +291,7 @@ class Spelled(jb.environments.ContextLaw):
 
 @jb.pytree
 class Spells(jb.Policy):
-    """Remembers Σ of the contexts that it learnt from, and of the rounds in which they were
-    decided.
-    """
+    """Remembers Σ of the contexts that it learnt from, and the rounds of their decisions."""
 
     plays = jb.environments.FiniteSpec
 

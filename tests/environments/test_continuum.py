@@ -1,6 +1,4 @@
-"""The continuum: outcomes by address, means, noise, checks before anything runs; bids in logged
-auctions.
-"""
+"""The continuum: outcomes by address, means, noise, checks; bids in logged auctions."""
 
 from __future__ import annotations
 
@@ -87,9 +85,7 @@ def test_the_best_rate_is_that_of_the_continuum() -> None:
 
 
 def test_an_outcome_belongs_to_the_point_and_its_count() -> None:
-    """Whatever else is played in between; and two points that are new in different rounds meet
-    different outcomes.
-    """
+    """Whatever is played in between; points new in different rounds meet different outcomes."""
     lane, key = at_instance(jax.tree.map(jnp.asarray, world()), jnp.int32(1)), jax.random.key(4)
 
     @jax.jit
@@ -108,9 +104,7 @@ def test_an_outcome_belongs_to_the_point_and_its_count() -> None:
 
 
 def test_beta_noise_has_the_law_and_the_mean() -> None:
-    """At a tabulated mean the law is the Beta law (KS distance), in between its mean is the stated
-    one.
-    """
+    """At a tabulated mean the law is Beta (KS distance), between the mean is the stated one."""
     noise = Beta(3.0)
     words = jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2**16) + jnp.uint32(2**15)
     outcomes = jax.jit(jax.vmap(noise.outcome, (None, 0)))

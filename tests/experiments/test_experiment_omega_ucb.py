@@ -1,6 +1,4 @@
-"""The ω-UCB experiment without its simulations: closed forms, verdicts on made-up curves, the Beta
-laws of the ads.
-"""
+"""The ω-UCB experiment without simulations: closed forms, verdicts, laws of the ads."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What all experiments share: items by name, rows that stay, verdicts by size, and what was played
-before.
-"""
+"""What all experiments share: items, rows that stay, verdicts by size, runs on disk."""
 
 from __future__ import annotations
 

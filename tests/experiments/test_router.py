@@ -1,6 +1,4 @@
-"""The router experiment: its programs against a solver, its rules against plain loops, its data,
-and its verdict.
-"""
+"""The router experiment: programs against a solver, rules against loops, data, verdict."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ N = 60
 
 
 def split(n: int = N, seed: int = 0) -> Split:
-    """Made up: a cheap, a middle and a dear model; the dear one is right where the middle one is
-    wrong.
-    """
+    """A cheap, a middle and a dear model; the dear one is right where the middle one is wrong."""
     rng = np.random.default_rng(seed)
     hard = rng.random(n)
     quality = np.stack([1 - hard, 0.9 - 0.2 * hard, 0.85 + 0.15 * hard], axis=1)
@@ -294,9 +290,7 @@ def test_accounts_of_a_plain_loop_and_of_lanes_are_the_same(small: router.World)
 
 
 def test_how_soon_is_told_with_what_chance_has_in_it(small: router.World) -> None:
-    """Windows that are made so that all that was gained is below or above the mixture by as much as
-    is said here, at the dollars of the budget.
-    """
+    """Windows made so that the total is below or above the mixture by a given amount."""
     rounds, orders = small.rounds, 40
     size, lead = np.diff(rounds, prepend=0), np.full((7, 36), 0.01)
     lead[:, :20] = np.linspace(-0.1, -0.002, 20)  # each window makes up for some of the last one

@@ -1,6 +1,4 @@
-"""The theorems' bounds, as the experiments compute them: against the policy's score, simulation and
-numbers by hand.
-"""
+"""The theorems' bounds in the experiments: against scores, simulation and by hand."""
 
 from __future__ import annotations
 
@@ -91,9 +89,7 @@ def test_a_bound_can_be_broken() -> None:
 
 
 def test_intervals_of_the_papers_generalisation() -> None:
-    """With η = 1 on [0, 1] they are Wilson's; three values have the mean, the variance and the law
-    that is said.
-    """
+    """With η = 1 on [0, 1] they are Wilson's; three values have the stated moments."""
     n, z = 30, 2.1
     ours, theirs = score_interval(n, np.arange(n + 1) / n, z, 1.0, 0.0, 1.0), wilson(n, z)
     np.testing.assert_allclose(ours, theirs, atol=1e-12)

@@ -1,6 +1,4 @@
-"""The dynamic-programming optimum of a budget: against enumeration of all policies, and what it
-refuses.
-"""
+"""The budget's optimum: against enumeration of all policies, and what it refuses."""
 
 from __future__ import annotations
 
@@ -48,9 +46,7 @@ def value_of(
 
 
 def random_arms(seed: int, count: int) -> list[ArmLaw]:
-    """Laws on quarters whose probabilities are 64ths, so that Fractions stay exact; rewards depend
-    on costs.
-    """
+    """Laws on quarters, probabilities in 64ths: exact Fractions; rewards depend on costs."""
     draw = np.random.default_rng(seed)
     arms = []
     for _ in range(count):

@@ -101,9 +101,7 @@ def players(mu: np.ndarray, cost: np.ndarray) -> list[jb.Policy]:
 
 @pytest.mark.integration
 def test_every_policy_is_below_the_optimum_and_that_below_the_fluid_program() -> None:
-    """Of all instances together and of each one, by standard errors; learners clearly below.
-    Nothing is overspent.
-    """
+    """Of all instances and of each, by standard errors; learners clearly below."""
     count, runs = 500, 64
     mu, cost, budget, rounds = instances(count, seed=2)
     best, fluid = (

@@ -1,6 +1,4 @@
-"""Policies for an average-cost constraint: against their twins, their promises, their engine, their
-input.
-"""
+"""Policies for an average cost: against their twins, their promises, their input."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ KEY = jax.random.key(3)
 
 
 def traced(policy, mu, rho, c, rounds, law="beta"):
-    """Play one lane without the engine: (actions, rewards, costs) in ticks, and the uniforms. Own
-    exact accountant.
-    """
+    """One lane without the engine: (actions, rewards, costs) in ticks, and the uniforms."""
     rng = np.random.default_rng(11)
     m, r = np.asarray(mu), np.asarray(rho)
     draw = (lambda x: rng.beta(10 * x, 10 * (1 - x), (rounds, len(x)))) if law == "beta" else (
@@ -105,9 +101,7 @@ def _traced(policy, reward, cost, limit):
 
 
 def near_tie(twin, uniform):
-    """Could float32 rounding have changed this decision? Bounds from the sizes of the numbers that
-    are compared.
-    """
+    """Could float32 rounding have changed this decision? By the sizes that are compared."""
     base = (
         getattr(twin, "basis", None)
         or getattr(twin, "base", None)
@@ -344,9 +338,7 @@ def test_arms_that_are_all_above_c():
 
 
 def test_a_skip_for_the_whole_budget_is_no_round_of_exploration() -> None:
-    """N_p counts the rounds with an uncertain arm in which S_p + 1 decided, pull or skip; not those
-    that S_c skips.
-    """
+    """N_p counts rounds that S_p + 1 decided, pull or skip; not those that S_c skips."""
     policy, c = SUAK(c=jnp.float32(0.5)), ticks.ONE // 2
     state = policy.init(FiniteSpec(2, null_arm=True))
     two, none = ticks.count(jnp.int32(2)), ticks.zero()

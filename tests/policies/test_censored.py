@@ -1,6 +1,4 @@
-"""Policies of censored arms against the float64 twins: scores to 1e-5, decisions equal except at
-such ties.
-"""
+"""Policies of censored arms against the twins: scores to 1e-5, decisions but at ties."""
 
 from __future__ import annotations
 
@@ -60,9 +58,7 @@ def as_arrays(policy: Any) -> Any:
 
 
 def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Step]:
-    """Play one lane of instance 0 round by round; ``world`` must reveal, the policy is told only
-    what it may know.
-    """
+    """One lane of instance 0, round by round; the policy is told only what it may know."""
     key, spec, leaves = jax.random.key(seed), world.spec, as_arrays(policy)
     tables = jax.tree.map(jnp.asarray, world)
     inner = at_instance(tables, jnp.int32(0))

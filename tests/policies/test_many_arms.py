@@ -161,9 +161,7 @@ def test_arms_to_sample() -> None:
 
 @pytest.mark.parametrize("beta", [0.3, 0.5, 1.0, 2.0, 3.5])
 def test_a_new_arm_joins_exactly_when_the_rule_says(beta: float) -> None:
-    """The number of arms after round t is ⌈t^e⌉, for every t up to 2·10⁵; float32 may be late by
-    t·2⁻¹⁹/e rounds.
-    """
+    """After round t there are ⌈t^e⌉ arms, t to 2·10⁵; float32 may be t·2⁻¹⁹/e late."""
     t = np.arange(1, 200_001)
     power = t.astype(float) ** twins.exponent(beta) * (1 - 1e-12)
     rule = ArmIncreasing(RCB(), jnp.float32(beta))

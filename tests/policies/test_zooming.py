@@ -158,9 +158,7 @@ def wobbly(remembered: int = 64) -> Continuum:
 )
 @pytest.mark.integration
 def test_merge_gives_the_bits_of_scan(policy: Any, constraint: Any) -> None:
-    """Marks in the middle, Beta outcomes, thousands of rounds of each lane; any number of slots,
-    any chunk.
-    """
+    """Marks in the middle, Beta outcomes, long lanes; any number of slots, any chunk."""
 
     def run(engine: str, **more: Any) -> jb.Result:
         return jb.simulate(

@@ -1,6 +1,4 @@
-"""Estimates, intervals and bands: textbook and scipy numbers, coverage by simulation, warnings,
-errors.
-"""
+"""Estimates, intervals, bands: textbook and scipy numbers, coverage, warnings, errors."""
 
 from __future__ import annotations
 
@@ -77,9 +75,7 @@ def test_over_instances_each_counts_with_its_mean() -> None:
 
 
 def test_over_is_said_by_the_caller() -> None:
-    """On the same numbers the two meanings are an interval of 10 and one of 0.2; none of them is
-    the usual one.
-    """
+    """On the same numbers the two meanings are an interval of 10 and one of 0.2."""
     defaults = {
         name: inspect.signature(getattr(jb.statistics, name)).parameters
         for name in jb.statistics.__all__
@@ -394,9 +390,7 @@ def test_pairing_removes_what_both_share(of) -> None:
 
 
 def test_what_is_invisible() -> None:
-    """At the rate that is said, and at no larger one, n units show none with probability 5 % at
-    least.
-    """
+    """At the rate that is said n units show none with probability 5 % at least."""
     for count in (1, 2, 20, 60, 1000):
         rate = float(re.search(r"up to ([\d.]+)%", invisible(count, "replicate"))[1]) / 100
         assert (1 - rate) ** count == pytest.approx(0.05, rel=0.2) and rate <= 3 / count

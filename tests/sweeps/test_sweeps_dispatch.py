@@ -1,6 +1,4 @@
-"""Blocks handed out and taken in, with executors of this process: the same bytes, and what goes
-wrong is named.
-"""
+"""Blocks handed out and taken in, in this process: same bytes, named failures."""
 
 from __future__ import annotations
 
@@ -57,9 +55,7 @@ def whole(tmp_path_factory):
 
 
 class Inline:
-    """An executor that plays at once, and does ``odd`` to what comes out: it may change it, raise,
-    or give a future.
-    """
+    """An executor that plays at once and does ``odd`` to what comes out."""
 
     def __init__(self, odd=lambda answer, number, call: answer):
         self.odd, self.calls = odd, []
@@ -327,9 +323,7 @@ def test_status_says_who_played_what(tmp_path):
 def test_the_kind_of_device_belongs_to_the_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planned, collected and finished by a caller that has not the workers' kind, as a login node
-    has no GPU.
-    """
+    """Planned and finished by a caller without the workers' kind, as a login node."""
 
     class Elsewhere:
         """Plays at once, on another kind of device."""

@@ -86,9 +86,7 @@ def omega(
 
 
 def omega_star(s: Seen, rho: float = 0.25) -> Floats:
-    """The same with eta = biased variance / (mean (1 - mean)) from 30 pulls on, at most 1 (SPEC
-    A.2).
-    """
+    """With eta = biased variance / (mean (1 - mean)) from 30 pulls, at most 1 (SPEC A.2)."""
 
     def eta(mean: Floats, squares: Floats) -> Floats:
         share = np.clip((squares / s.n - mean**2) / (mean * (1 - mean)), 0, 1)
@@ -158,9 +156,7 @@ def divergence(p: Floats, q: Floats) -> Floats:
 
 
 def steepest(r: Floats, c: Floats, level: Floats) -> Floats:
-    """sup{ theta = r'/c' : d(r, r') + d(c, c') <= level } by bisection over theta (SPEC A.8, closed
-    inner form).
-    """
+    """sup{theta = r'/c' : d(r, r') + d(c, c') <= level} by bisection (SPEC A.8, closed form)."""
 
     def refuted(theta: Floats) -> NDArray[np.bool_]:
         total = 1 + theta + r + theta * c
@@ -180,9 +176,7 @@ def steepest(r: Floats, c: Floats, level: Floats) -> Floats:
 
 
 def kl_ucb_sc_plus(s: Seen, plus: bool = True) -> Floats:
-    """sup{ r/c : n [d(mean r, r) + d(mean c, c)] <= ln(t/n) } (SPEC A.8); without ``plus`` ln t on
-    the right.
-    """
+    """sup{r/c : n [d(mean r, r) + d(mean c, c)] <= ln(t/n)} (SPEC A.8); or ln t."""
     safe = np.where(s.c > 0, s.mean_c, 0.5)
     return or_infinite(
         s.c > 0, steepest(s.mean_r, safe, np.log(s.t / (s.n if plus else 1.0)) / s.n)
@@ -190,9 +184,7 @@ def kl_ucb_sc_plus(s: Seen, plus: bool = True) -> Floats:
 
 
 def ucb_bv1(s: Seen, lam: Floats | float, guarded: bool = True) -> Floats:
-    """r/c + (1 + 1/lambda) s/(lambda - s) (SPEC A.11); ``guarded=False`` forgets that lambda <= s
-    means +inf.
-    """
+    """r/c + (1 + 1/lambda) s/(lambda - s) (SPEC A.11); +inf for lambda <= s if ``guarded``."""
     radius = np.sqrt(log_before(s) / s.n)
     value = s.mean_r / s.mean_c + (1 + 1 / lam) * radius / (lam - radius)
     return or_infinite((s.c > 0) & ((lam > radius) | (not guarded)), value)
@@ -258,9 +250,7 @@ def kube_units(densities: Floats, price: Floats, money: float) -> Floats:
 
 
 def best_sets(upper: Floats, lower: Floats, size: int) -> tuple[float, list[tuple[int, ...]]]:
-    """The largest ratio of summed bounds over all sets of ``size`` arms, and all the sets that have
-    it (SPEC A.13).
-    """
+    """The largest ratio of sums over all sets of ``size`` arms, and its sets (SPEC A.13)."""
     best, sets = -math.inf, []
     for arms in itertools.combinations(range(len(upper)), size):
         u, w = sum(float(upper[k]) for k in arms), sum(float(lower[k]) for k in arms)
@@ -279,7 +269,5 @@ def mrcb_bounds(s: Seen, alpha: float = 2.0**-4) -> tuple[Floats, Floats]:
 
 
 def gbr_means(weights: Floats, gbr_mean_bug: bool = False) -> Floats:
-    """Means of arms with outcomes 0, 1/4, ..., 1: sum p_j j/4; the reference code divides by 5
-    (SPEC A.15 #12).
-    """
+    """Means of arms with outcomes 0, ..., 1: sum p_j j/4; the code divides by 5 (A.15 #12)."""
     return weights / weights.sum(-1, keepdims=True) @ np.arange(5) / (5 if gbr_mean_bug else 4)

@@ -44,17 +44,13 @@ def paper_limits(m: int = 10) -> FloatArray:
 
 
 def argmax_pairs(scores: FloatArray) -> frozenset[Pair]:
-    """All ``(arm, limit index)`` that attain the maximum, ``inf`` included (ties are broken at
-    random, SPEC 0).
-    """
+    """All ``(arm, limit index)`` that attain the maximum, ``inf`` included (SPEC 0)."""
     best = float(np.max(scores))
     return frozenset((int(i), int(j)) for i, j in np.argwhere(scores == best))
 
 
 class Round(NamedTuple):
-    """One completed round of one arm; ``seen`` and ``true`` agree unless the limit was exceeded
-    (``seen = inf``).
-    """
+    """One completed round of one arm; ``seen = inf`` where the limit was exceeded."""
 
     limit: float
     reward: float
@@ -112,9 +108,7 @@ def kaplan_meier(history: Sequence[Round], tau: float) -> float:
 
 
 def _width(alpha: float, log: float, lam: float, at_least: int, pulls: int, survival: str) -> float:
-    """``sqrt(2 a L / N_tau) + lambda sqrt(2 a L / N_0)``; ``legal`` has N_tau in both terms; inf
-    without a pull.
-    """
+    """sqrt(2 a L / N_tau) + lambda sqrt(2 a L / N_0); ``legal``: N_tau twice; inf unpulled."""
     second = at_least if survival == "legal" else pulls
     if at_least == 0 or second == 0:
         return math.inf
@@ -237,9 +231,7 @@ class RCUCBKaplanMeier(RCUCB):
         super().__init__(n, limits, alpha, "kaplan-meier")
 
     def counts(self, i: int, j: int) -> Counts:
-        """As in RCUCB; ``exceeded`` counts seen exceedances of rounds with limit >= tau and is not
-        used here.
-        """
+        """As in RCUCB; ``exceeded`` of rounds with limit >= tau, not used here."""
         return count(self.history[i], float(self.limits[j]), paper_cost, "legal")
 
     def tail(self, i: int, j: int) -> float:
@@ -297,9 +289,7 @@ class ZRCUCB:
         return tuple(self._ticks[i])
 
     def down(self, i: int, tick: int) -> int:
-        """Next smaller grid tick of arm i, strictly below ``tick``, or 0 (printed with <=; SPEC
-        C.2).
-        """
+        """Next smaller grid tick of arm i, or 0 (printed with <=; SPEC C.2)."""
         return max((k for k in self._ticks[i] if k < tick), default=0)
 
     def cell(self, i: int, tick: int) -> float:
@@ -333,9 +323,7 @@ class ZRCUCB:
         )
 
     def choices(self) -> frozenset[Pair]:
-        """All ``(arm, tick)`` that maximise the index (there are no initial rounds: an unpulled arm
-        has inf).
-        """
+        """All ``(arm, tick)`` that maximise the index; an unpulled arm has inf."""
         table = {
             (i, k): float(s)
             for i in range(self.n)
@@ -352,9 +340,7 @@ class ZRCUCB:
         consumption: float | None,
         true: float | None = None,
     ) -> None:
-        """Record one completed round at a grid point of the arm, then refine that arm's grid (Alg.
-        1, 4-8).
-        """
+        """Record one round at a grid point, then refine that arm's grid (Alg. 1, 4-8)."""
         assert tick in self._ticks[arm], f"tick {tick} is not on the grid of arm {arm}"
         self.history[arm].append(make_round(self.tau(tick), reward, consumption, true))
         self._refine(arm)
@@ -476,9 +462,7 @@ class ThompsonReduction(_Reduction):
         return a, b
 
     def values(self, theta: FloatArray) -> FloatArray:
-        """What is maximised: the posterior samples themselves, or mapped back to payoffs for
-        ``per_arm``.
-        """
+        """The posterior samples, or for ``per_arm`` mapped back to payoffs."""
         sample = np.asarray(theta, dtype=np.float64)
         return sample if self.scaling == "global" else sample * (1.0 + self.lam) - self.lam
 
@@ -488,9 +472,7 @@ class ThompsonReduction(_Reduction):
 
 
 class G1(NamedTuple):
-    """Stand-in instance of SPEC C.4: ``C = exp(2 (z + q_i)) / 2``, ``R = Phi(b_i + 0.6 y)``,
-    corr(z, y) = kappa.
-    """
+    """SPEC C.4: C = exp(2 (z + q_i)) / 2, R = Phi(b_i + 0.6 y), corr(z, y) = kappa."""
 
     kappa: float
     q: FloatArray
@@ -498,9 +480,7 @@ class G1(NamedTuple):
 
 
 class G1Values(NamedTuple):
-    """Everything ``[n, m]`` except the best pair: ``v = reward - E[c(C) 1{C<=tau}] - lambda(tau)
-    survival``.
-    """
+    """``[n, m]``: v = reward - E[c(C) 1{C<=tau}] - lambda(tau) survival; and the best pair."""
 
     v: FloatArray
     survival: FloatArray  # P(C > tau)
@@ -524,9 +504,7 @@ def instance_G1(instance: str, n: int = 10) -> G1:
 def best_pair_G1(
     instance: str, limits: Sequence[float] | FloatArray | None = None, nodes: int = 120
 ) -> G1Values:
-    """Exact ``v[n, m]`` of G1 with the paper's cost and penalty: Gauss-Hermite in y, closed forms
-    in z (SPEC C.4).
-    """
+    """Exact v of G1: Gauss-Hermite in y, closed forms in z (SPEC C.4)."""
     law = instance_G1(instance)
     tau = paper_limits() if limits is None else np.asarray(limits, dtype=np.float64)
     penalty = np.array([paper_penalty(float(x)) for x in tau], dtype=np.float64)

@@ -30,9 +30,7 @@ TIE = 1e-12  # a later candidate must win by more than this: "equal values" of e
 
 
 class LPSolution(NamedTuple):
-    """Optimum of the one-resource LP; ``high`` is -1 for a single arm, ``low`` -1 if nothing is
-    feasible.
-    """
+    """Optimum of the LP; ``high`` is -1 for a single arm, ``low`` -1 if infeasible."""
 
     value: float
     weights: FloatArray
@@ -60,9 +58,7 @@ class Mixture(NamedTuple):
 def lp_candidates(
     mu: Vector, rho: Vector, c: float, forbidden: Collection[int] = ()
 ) -> Iterator[Candidate]:
-    """All vertices in preference order: singles 0..K-1, null (index K), then pairs (i, j) by i,
-    then j.
-    """
+    """Vertices in preference order: singles 0..K-1, null (K), then pairs (i, j) by i, j."""
     m = [float(x) for x in mu] + [0.0]
     r = [float(x) for x in rho] + [0.0]
     allowed = [i for i in range(len(m)) if i not in forbidden]
@@ -139,9 +135,7 @@ class _Knapsack:
         ]
 
     def over_limit(self) -> bool:
-        """Anytime test: the largest possible cost 1 would break sum cost <= c t (SPEC B, skip
-        wrapper).
-        """
+        """A cost of 1 would break sum cost <= c t (SPEC B, skip wrapper)."""
         return self.spent + 1.0 > self.c * self.t
 
     def plan(self) -> Mixture:
@@ -196,9 +190,7 @@ class SUAK(_Knapsack):
         return "skip_c" if self.over_limit() else "main"
 
     def omega(self) -> float:
-        """Under-budgeting amount ``d / (2 + d - c)``, with d the smallest lower bound of a real
-        arm's cost gap (Eqs. (6)-(7)).
-        """
+        """d / (2 + d - c), d the smallest lower bound of a cost gap (Eqs. (6)-(7))."""
         rho, log_t = self.mean_c(), math.log(self.t)
         d = min(abs(rho[k] - self.c) - self.radius(k, 1.5, log_t) for k in range(self.K))
         return d / (2.0 + d - self.c)
@@ -243,9 +235,7 @@ class SUAK(_Knapsack):
         return Mixture(j, k, p)
 
     def update(self, action: int, reward: float, cost: float) -> None:
-        """Record one round. S_p, N_p move only while an arm is uncertain: on pulls and on S_p
-        skips.
-        """
+        """S_p, N_p move only while an arm is uncertain: on pulls and on S_p skips."""
         branch = self.branch()
         super().update(action, reward, cost)
         if branch in ("skip_p", "explore") and 0 <= action < self.K:
@@ -297,9 +287,7 @@ def _as_mixture(solution: LPSolution) -> Mixture:
 
 
 class OnePhase(_Skipping):
-    """OPS: optimistic LP on remaining budget and time, radius sqrt(a ln T / N) (P-SUAK Alg. 1; SPEC
-    B.2).
-    """
+    """OPS: optimistic LP on what is left, radius sqrt(a ln T / N) (Alg. 1; SPEC B.2)."""
 
     def __init__(self, K: int, c: float, T: int, a: float = 3.0, skip: bool = True) -> None:
         super().__init__(K, c, skip)
@@ -406,9 +394,7 @@ class UCBSimplex(_Skipping):
         self.pair_cost: dict[tuple[int, int], float] = {}
 
     def basis(self) -> LPSolution | None:
-        """LP optimum with eps = sqrt(2 ln t / n), rewards not clipped; None while an arm has no
-        pull.
-        """
+        """LP optimum, eps = sqrt(2 ln t / n), rewards not clipped; None if unpulled."""
         if any(n == 0 for n in self.n):
             return None
         mu, log_t = self.mean_r(), math.log(self.t)
@@ -416,9 +402,7 @@ class UCBSimplex(_Skipping):
         return lp_pair(boosted, self.mean_c(), self.c)
 
     def base_plan(self) -> Mixture:
-        """Each arm once in index order; then the single arm, or the pair's member by ``b_x <= c
-        n_x``.
-        """
+        """Each arm once; then the single arm, or the pair's member by b_x <= c n_x."""
         basis = self.basis()
         if basis is None:
             arm = next(k for k in range(self.K) if self.n[k] == 0)

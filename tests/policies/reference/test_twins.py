@@ -1,6 +1,4 @@
-"""The twins against what neither they nor the library were made of: solvers, formulas as printed,
-textbook numbers. All else they are held to by the policies that are compared with them.
-"""
+"""The twins against solvers, printed formulas, textbook numbers; all else by the policies."""
 
 from __future__ import annotations
 
@@ -139,9 +137,7 @@ def test_recurrences_of_the_paper() -> None:
 
 
 def test_kaplan_meier_has_the_textbook_s_numbers() -> None:
-    """6-MP remission times (Freireich et al. 1963), ties of events with censored times at 6 and at
-    10.
-    """
+    """6-MP remission times (Freireich et al. 1963), ties with censored times at 6 and 10."""
     exceeded = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
     history = [Round(float(x), 0.0, math.inf, math.nan) for x in exceeded]
     history += [Round(40.0, 0.0, float(x), float(x)) for x in (6, 6, 6, 7, 10, 13, 16, 22, 23)]
