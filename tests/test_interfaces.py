@@ -89,10 +89,7 @@ def test_episodes_differ_by_key_and_stay_when_they_have_ended() -> None:
 
 
 def test_other_worlds_are_refused() -> None:
-    with pytest.raises(
-        jb.InputError,
-        match="environment: 'Continuum' given; it must be a world of finitely many arms",
-    ):
+    with pytest.raises(jb.InputError, match="environment: 'Continuum' given"):
         Episodes(jb.environments.cost_valley([0.5], lam=0.1), jb.Horizon(3), key=KEY)
     with pytest.raises(jb.InputError, match="last_pull: 'x' given"):
         Episodes(world("bernoulli"), jb.TotalBudget(3.0, last_pull="x"), key=KEY)
@@ -104,8 +101,6 @@ def test_without_gymnax_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     interfaces._kind.cache_clear()
     for name in ("gymnax", "gymnax.environments"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(
-        jb.InputError, match=r"gymnax: it is not installed: pip install '\.\[gymnax\]'"
-    ):
+    with pytest.raises(jb.InputError, match="gymnax: it is not installed"):
         gymnax_environment(world("bernoulli"), jb.Horizon(3), key=KEY)
     interfaces._kind.cache_clear()

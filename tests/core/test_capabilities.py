@@ -310,9 +310,7 @@ def test_a_policy_with_a_value_for_each_arm_does_not_leap() -> None:
     class Prior(Promising):
         prior: Any = jb.leaf(core=1)
 
-    with pytest.raises(
-        jb.InputError, match=r"engine: 'leap' given, but Prior.prior has a value for each arm"
-    ):
+    with pytest.raises(jb.InputError, match=r"but Prior.prior has a value for each arm"):
         jb.simulate(Prior(np.array([1.0, 2.0])), arms(), BUDGET, key=KEY, engine="leap")
 
 
@@ -409,12 +407,7 @@ def test_a_forgotten_method_is_named_before_anything_runs() -> None:
         (no_score(), arms(), BUDGET, "policies: Mixed does not define score; it must"),
         (no_update(), arms(), BUDGET, "policies: Odd does not define select and update; it must"),
         (MUCB(), no_world(), BUDGET, "Mixed does not define means and outcome and spec and values"),
-        (
-            MUCB(),
-            arms(),
-            no_clock(),
-            "constraint: Mixed does not define best_rate and charge and clock",
-        ),
+        (MUCB(), arms(), no_clock(), "Mixed does not define best_rate"),
         (SampledArms(no_score(), arms=1), arms(), BUDGET, "Mixed does not define score"),
     ]
     for policy, world, constraint, message in cases:

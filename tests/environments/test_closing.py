@@ -325,20 +325,13 @@ def test_limits_that_are_none(fields: dict[str, Any], message: str) -> None:
 def test_what_cannot_be_asked_of_it_is_refused_by_name() -> None:
     arms = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
     world, budget = Stocked.of(arms, pulls=5), jb.TotalBudget(3.0, last_pull="counts")
-    with pytest.raises(
-        jb.InputError, match="world: 'Stocked' given; it must be arms that never close"
-    ):
+    with pytest.raises(jb.InputError, match="world: 'Stocked' given"):
         Stocked.of(world, pulls=3)
     reservoir = jb.environments.Reservoir.ratio(KEY, instances=2, capacity=4)
-    with pytest.raises(
-        jb.InputError, match="world: 'Reservoir' given; it must be one that tells the means of each"
-    ):
+    with pytest.raises(jb.InputError, match="world: 'Reservoir' given"):
         Stocked.of(reservoir, pulls=3)
     purse = Stocked.of(arms, money=5.0)
-    with pytest.raises(
-        jb.InputError,
-        match="engine: 'leap' given, but Stocked does not give its outcomes by address",
-    ):
+    with pytest.raises(jb.InputError, match="Stocked does not give its outcomes by address"):
         jb.simulate(policies.MUCB(), purse, budget, key=KEY, engine="leap")
     with pytest.raises(jb.InputError, match=r"MRCB.blank_action: .* Stocked it must be one arm"):
         jb.simulate(policies.MRCB(pulls=2), world, budget, key=KEY)
@@ -364,14 +357,8 @@ def test_the_kit_knows_what_is_closed() -> None:
         return jnp.int32(2**31 - 1)
 
     for brought, message in (
-        (
-            {"pull": sells_on},
-            "instance 0: in round 20 `open` says that arm 0 is closed, and a pull of it is valid",
-        ),
-        (
-            {"opens_next": never},
-            "instance 0: in round 20 `opens_next` says never, and in round 40 an",
-        ),
+        ({"pull": sells_on}, "in round 20 .* arm 0 is closed, and"),
+        ({"opens_next": never}, "in round 20 `opens_next` says never"),
     ):
         wrong = as_a(with_its_own(Stocked, **brought), dataclasses.replace(right, purse=None))
         with pytest.raises(AssertionError, match=message):

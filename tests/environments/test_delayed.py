@@ -398,9 +398,7 @@ def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
     assert not ticks.join(lane.ledger.audit["violation"]).any()
     assert not is_pull.all()
     assert is_pull.sum() > 20
-    with pytest.raises(
-        jb.InputError, match=r"groups: .* it must be \(None,\): the world has 2 costs"
-    ):
+    with pytest.raises(jb.InputError, match=r"groups: .* the world has 2 costs"):
         Delayed(dear(), groups=(None, (1,))).check()
 
 
@@ -487,9 +485,7 @@ def test_those_who_pace_say_what_they_miss():
         jb.simulate(
             InFlight(PricePacer()), Delayed(FiniteArms.empirical(logs())), jb.Horizon(5), key=KEY
         )
-    with pytest.raises(
-        jb.InputError, match=r"budgets: \(\) given; it must be at least one for PricePacer"
-    ):
+    with pytest.raises(jb.InputError, match=r"budgets: \(\) given"):
         jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, key=KEY)
 
 
@@ -589,9 +585,7 @@ def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
         spent, scarce = result.spent.values[0, 0, :, 0], int(np.argmin(amounts))
         assert (spent[:, scarce] > 0.93 * 10 * amounts[scarce]).all()
         assert (result.regret.values < 0.1 * result.best_rate[0] * 2000).all()
-    with pytest.raises(
-        jb.InputError, match=r"PricePacer.budgets: 1 given; it must be 2, one for each cost"
-    ):
+    with pytest.raises(jb.InputError, match=r"PricePacer.budgets: 1 given"):
         jb.simulate(InFlight(PricePacer()), late, limit, key=KEY)
 
 

@@ -170,12 +170,7 @@ def test_what_is_no_table_is_refused_by_name() -> None:
     for reward, cost, order, message in (
         ([[0.5]], [[0.5, 0.5]], None, r"shapes \(1, 1\) and \(1, 2\) given"),
         ([[1.5]], [[0.5]], None, "reward: 1.5 given"),
-        (
-            [[0.5]],
-            [[1e-9]],
-            None,
-            "cost: 1e-09 given; it must be on average 0, or at least half a tick",
-        ),
+        ([[0.5]], [[1e-9]], None, "cost: 1e-09 given"),
         ([[0.5]] * 3, [[0.5]] * 3, ShuffledRows(parts=(1, 1)), r"parts: \(1, 1\) given"),
         ([[0.5]] * 3, [[0.5]] * 3, ShuffledRows(parts=(4,)), "parts: 4 given"),
     ):

@@ -60,10 +60,7 @@ def test_rows_stay_whatever_their_names(tmp_path: Path) -> None:
 
 
 def test_an_unknown_item_is_said_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"--only: 'one_' given; it must be one of one, two_a, two_b; did you mean one\?",
-    ):
+    with pytest.raises(InputError, match=r"--only: 'one_' given"):
         MADE.run(Options(only="one_", out=tmp_path / "new"))
     assert not list(tmp_path.iterdir())
 
@@ -72,10 +69,7 @@ def test_an_unknown_item_is_said_and_nothing_is_written(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["omega_ucb", "--only", "figre1"], "--only: 'figre1' given; .*; did you mean figure1\\?"),
-        (
-            ["suakk"],
-            "NAME: 'suakk' given; it must be one of b_zoom, .*, suak; did you mean suak\\?",
-        ),
+        (["suakk"], "NAME: 'suakk' given.*; did you mean suak\\?"),
     ],
 )
 def test_what_is_not_there_is_refused_in_one_line(

