@@ -211,6 +211,18 @@ def mean_row(
     return row(item, mean, se, published=published, digits=digits, **keywords)
 
 
+class Summary(list[Row]):
+    """Rows of an item, each made where it is added."""
+
+    def add(self, *columns: Any, **keywords: Any) -> None:
+        """A :func:`row`."""
+        self.append(row(*columns, **keywords))
+
+    def mean(self, *columns: Any, **keywords: Any) -> None:
+        """A :func:`mean_row`."""
+        self.append(mean_row(*columns, **keywords))
+
+
 def difference_row(item: str, differences: Any, note: str) -> Row:
     """Mean of paired differences with its sign, ± the 95 % of a normal law."""
     mean, se = mean_se(differences)

@@ -24,7 +24,7 @@ from scipy import stats
 
 import jaxbandits as jb
 from experiments import worst_instances
-from experiments.common import Experiment, Options, Row, above_zero, beyond, mean_se, row
+from experiments.common import Experiment, Options, Row, Summary, above_zero, beyond, mean_se, row
 from experiments.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION, figure, save
 from jaxbandits import oracles
 from jaxbandits.environments import FiniteArms, random_bernoulli
@@ -258,7 +258,7 @@ CURVES = {
 def errors(options: Options) -> list[Row]:
     """Root mean square error against the number of runs, beside the exact value."""
     sizes = np.array(options.pick([64, 1024], [64, 256, 1024, 4096], [64, 256, 1024, 4096, 16384]))
-    constraint, rows = "horizon 12", []
+    constraint, rows = "horizon 12", Summary()
     picture, axes = figure(1, 2, (11, 4.6))
     for name, curve in CURVES.items():
         exact_estimate = (
@@ -284,10 +284,10 @@ def errors(options: Options) -> list[Row]:
         slope = np.polyfit(np.log(sizes), np.log(rms), 1)[0]
         note = f"error at {sizes[-1]} runs: {rms[-1]:.2%} of the gradient's size"
         if biased:
-            rows.append(row(item, slope, note=f"{note}; biased", digits=".2f"))
+            rows.add(item, slope, note=f"{note}; biased", digits=".2f")
         else:
             close, note = abs(slope + 0.5) < 0.15, f"{note}; yes: within 0.15"
-            rows.append(row(item, slope, published="−0.5", holds=close, note=note, digits=".2f"))
+            rows.add(item, slope, published="−0.5", holds=close, note=note, digits=".2f")
         if name in ("policy_score, self-play", "straight_through"):
             mean = np.array([x.gradient[curve.wrt].ravel()[0] for x in estimates])
             se = np.array([x.standard_error[curve.wrt].ravel()[0] for x in estimates])
@@ -378,7 +378,7 @@ RUNS_200 = {
 
 def exact_digits(options: Options) -> list[Row]:
     """The table of SoftElim, the best θ, UCB1, Bayes-optimal values."""
-    rows = []
+    rows = Summary()
     for (n, theta), printed in TABLE.items():
         solution = exact_value(soft_elim(theta), n)
         values = (solution.regret[0], solution.by_parameter[0, 0], *solution.by_mean_reward[0])
@@ -411,7 +411,7 @@ def exact_digits(options: Options) -> list[Row]:
     )
     item = "exact: UCB1, different regrets of 41 constants in [1.9, 2.1]"
     note = "a step function: its gradient is 0 almost everywhere"
-    rows.append(row(item, count, published=17, holds=count == 17, note=note))
+    rows.add(item, count, published=17, holds=count == 17, note=note)
     for n, value in BAYES.items():
         rows.append(
             _digits(
@@ -465,7 +465,7 @@ def monte_carlo(options: Options) -> list[Row]:
     """SoftElim for 200 rounds on (0.6, 0.4) and (0.4, 0.6), simulated; UCB1 beside it."""
     runs = options.pick(500, 4000, 20_000)
     arms = FiniteArms.bernoulli([[0.6, 0.4], [0.4, 0.6]], np.ones((2, 2)))
-    rows = []
+    rows = Summary()
     for policy, published in (
         (
             SoftElim(theta=np.array(list(RUNS_200))),
@@ -480,16 +480,8 @@ def monte_carlo(options: Options) -> list[Row]:
             item = f"monte_carlo: {name}, n = 200, regret"
             note = f"{2 * runs} runs; |z| = {z:.1f}, yes: below 3"
             reference = f"{published_mean} ± {error}"
-            rows.append(
-                row(
-                    item,
-                    mean,
-                    f"{se:.3f}",
-                    published=reference,
-                    holds=z < 3,
-                    note=note,
-                    digits=".3f",
-                )
+            rows.add(
+                item, mean, f"{se:.3f}", published=reference, holds=z < 3, note=note, digits=".3f"
             )
     return rows
 
@@ -685,7 +677,7 @@ def worst(options: Options) -> list[Row]:
     rivals: dict[str, Any] = {"ω-UCB": OMEGA, "BTS": BudgetedThompson(), "m-UCB": MUCB()}
     random = random_bernoulli(KEY, 200, arms)
     clipped = FiniteArms.bernoulli(*(np.clip(x, 0.05, 0.95) for x in random.values()))
-    rows = []
+    rows = Summary()
     picture, axes = figure(1, 3, (13, 4.2))
     for axis, (name, policy) in zip(axes, rivals.items(), strict=True):
         search = worst_instances.search(policy, constraint, key=KEY, **sizes)
@@ -715,7 +707,7 @@ def worst(options: Options) -> list[Row]:
         means = f"μ^r {np.round(search.mean_reward[0], 2)}, μ^c {np.round(search.mean_cost[0], 2)}"
         item = f"worst: largest regret of {learner} − {rival} found"
         note = f"paired, fresh runs; {means}"
-        rows.append(row(item, search.objective[0], search.standard_error[0], note=note))
+        rows.add(item, search.objective[0], search.standard_error[0], note=note)
     return rows
 
 

@@ -23,7 +23,7 @@ from matplotlib.ticker import NullFormatter
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import Experiment, Options, Row, between, beyond, row, simulated
+from experiments.common import Experiment, Options, Row, Summary, between, beyond, row, simulated
 from experiments.figures import (
     BLACK,
     BLUE,
@@ -290,7 +290,7 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
     """Write tails.csv and best.csv; rows of the best ρ for each criterion."""
     lines: list[list[Any]] = []
     best: list[list[Any]] = []
-    rows = []
+    rows = Summary()
     for job in jobs:
         regret = outcomes(job, options).regret
         place = [job.setting, job.policy, STEPS * 10.0**job.decade]
@@ -327,7 +327,7 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
             )
             note = f"not clearly worse, paired bootstrap, Bonferroni at 5 %: {text}; {regret.shape[1]} instances"
             item = f"{job.setting}, {place[2]:g} · min μ^c: ρ of the {CRITERIA[criterion]}"
-            rows.append(row(item, f"{job.rhos[lowest]:.4g}", note=note))
+            rows.add(item, f"{job.rhos[lowest]:.4g}", note=note)
     axes = ["setting", "policy", "budget"]
     count_columns = ["least_in", "least_in_of_eight", "groups", "group_least", "group_most"]
     difference_columns = [f"quarter_minus_half{end}" for end in ("", "_low", "_high")]
@@ -488,16 +488,12 @@ def _rho_axis(axis: Any) -> None:
 
 
 def _seconds(jobs: Sequence[Job], options: Options) -> list[Row]:
-    rows = []
+    rows = Summary()
     for job in jobs:
         results = outcomes(job, options)
         text = f"{results.regret.shape[1]} instances, {results.rounds:.3g} rounds"
-        rows.append(
-            row(
-                f"{job.setting}, {job.policy}, decade {job.decade}: seconds",
-                results.seconds,
-                note=text,
-            )
+        rows.add(
+            f"{job.setting}, {job.policy}, decade {job.decade}: seconds", results.seconds, note=text
         )
     return rows
 
@@ -533,7 +529,7 @@ def tails(options: Options) -> list[Row]:
 
 def paired_differences(options: Options) -> list[Row]:
     """Differences of regret at B, paired by instance, for the page of the paper."""
-    rows = []
+    rows = Summary()
     for arms in options.pick(WIDTHS[:1], WIDTHS, WIDTHS):
         quarter, unit = outcomes(Job(f"S-Br-{arms}", "ω-UCB, two ρ", 0), options).regret
         bts = outcomes(Job(f"S-Br-{arms}", "BTS", 0), options).regret[0]
@@ -546,16 +542,8 @@ def paired_differences(options: Options) -> list[Row]:
             holds = beyond(interval.low, interval.high)
             note = f"95 % interval; {difference.size} new instances, paired"
             error = f"{interval.low:.0f} to {interval.high:.0f}"
-            rows.append(
-                row(
-                    item,
-                    interval.value,
-                    error,
-                    published="> 0",
-                    holds=holds,
-                    note=note,
-                    digits=".0f",
-                )
+            rows.add(
+                item, interval.value, error, published="> 0", holds=holds, note=note, digits=".0f"
             )
     if options.quick:
         return rows

@@ -28,6 +28,7 @@ from experiments.common import (
     Experiment,
     Options,
     Row,
+    Summary,
     above_zero,
     clocks,
     is_above,
@@ -172,10 +173,10 @@ def _room(policies: Any, budget: np.ndarray, rounds: float, options: Options) ->
 
 def timings() -> list[Row]:
     """How fast each policy was."""
-    rows = []
+    rows = Summary()
     for name, (wall, processor, rounds) in CLOCK.items():
         note = f"{rounds:.3g} rounds, {1e9 * processor / rounds:.0f} ns of processor a round, compile included"
-        rows.append(row(f"seconds: {name}", wall, note=note, digits=".1f"))
+        rows.add(f"seconds: {name}", wall, note=note, digits=".1f")
     return rows
 
 
@@ -396,7 +397,7 @@ def regret(options: Options) -> list[Row]:
 
 
 def _levels(name: str, beta: float, curve: Curve) -> list[Row]:
-    rows = []
+    rows = Summary()
     for i, budget in enumerate(curve.budget):
         note = f"{curve.runs[i]:.0f} runs; R/(Bρ*) = {curve.mean[i] / (2 * budget):.3f}"
         if np.isfinite(curve.opened[i]):
@@ -404,7 +405,7 @@ def _levels(name: str, beta: float, curve: Curve) -> list[Row]:
         if name.startswith("RCB") and np.isfinite(curve.infinite[i]):
             note += f", infinite index in {100 * curve.infinite[i]:.0f} % of pulls"
         item = f"regret: {name}, β = {beta:g}, B = {budget:g}"
-        rows.append(row(item, curve.mean[i], curve.se[i], note=note))
+        rows.add(item, curve.mean[i], curve.se[i], note=note)
     return rows
 
 
@@ -412,14 +413,12 @@ def _exponents(name: str, beta: float, curve: Curve) -> list[Row]:
     """Does the local exponent fall with B, and has it come down to that of the upper bound?"""
     middle, slope, se = curve.exponents()
     upper, lower = bound_exponents(beta, middle, name)
-    rows, note = [], "yes: below the upper bound's own local exponent"
+    rows, note = Summary(), "yes: below the upper bound's own local exponent"
     for i, budget in enumerate(middle):
         item = f"exponent: {name}, β = {beta:g}, B ≈ {budget:.3g}"
         statement = f"≤ {upper[i]:.3f} (upper bound), ≥ {lower:.3f} (lower)"
         holds = above_zero(upper[i] - slope[i], se[i])
-        rows.append(
-            row(item, slope[i], se[i], published=statement, holds=holds, note=note, digits=".3f")
-        )
+        rows.add(item, slope[i], se[i], published=statement, holds=holds, note=note, digits=".3f")
     rows.append(_above_the_lower_bound(name, beta, middle, slope, se))
     if name == "RCB-AIR":
         rows += _as_printed(beta, middle, slope, se)
@@ -498,11 +497,11 @@ def known(options: Options) -> list[Row]:
 
 def _ratios(formula: str, beta: float, both: dict[str, Curve]) -> list[Row]:
     """Regret of the rule that does not know the budget over that of the one that does."""
-    (i, air), rows = NAMES[formula], []
+    (i, air), rows = NAMES[formula], Summary()
     note = "yes: above 1; not paired; the bounds differ by a logarithm at most"
     for b, x, se in zip(both[i].budget, *_ratio(both[air], both[i]), strict=True):
         item, holds = f"{air} / {i}, β = {beta:g}, B = {b:g}", above_zero(x - 1, se)
-        rows.append(row(item, x, se, published=OURS, holds=holds, note=note, digits=".3f"))
+        rows.add(item, x, se, published=OURS, holds=holds, note=note, digits=".3f")
     return rows
 
 
@@ -775,7 +774,7 @@ def proof(options: Options) -> list[Row]:
 
 def _in_closed_form(options: Options) -> list[Row]:
     """Eq. (11) on random means; S2-1 and Eq. (21) by quadrature over the law of Δ."""
-    rng, rows = np.random.default_rng(18), []
+    rng, rows = np.random.default_rng(18), Summary()
     samples = options.pick(10**5, 10**6, 10**6)
     for lam in PROVEN:
         reward, cost = rng.random(samples), lam + (1 - lam) * rng.random(samples)
@@ -786,9 +785,7 @@ def _in_closed_form(options: Options) -> list[Row]:
         worst = ((reward + radius) / (cost - radius) / (ratio + gap / 2))[inside].max()
         note = f"the worst of {samples:,} random means, λ = {lam:g}"
         item = f"proof: right side of (11) over its left side, λ = {lam:g}"
-        rows.append(
-            row(item, worst, published="≤ 1", holds=bool(worst <= 1 and inside.all()), note=note)
-        )
+        rows.add(item, worst, published="≤ 1", holds=bool(worst <= 1 and inside.all()), note=note)
     # Δ = ρ* U^{1/β}, U on a grid that is even in its logarithm
     log_u = np.linspace(-80.0, 0.0, 400_001)
 
@@ -813,7 +810,7 @@ def _in_closed_form(options: Options) -> list[Row]:
             )
             item = "proof: S2-1, β = 1, over 10 ln²τ/(η²ρ*)"
             note = "the largest from B = 10² to 10¹⁶; our constant"
-            rows.append(row(item, over, published="≤ 1", holds=bool(over <= 1), note=note))
+            rows.add(item, over, published="≤ 1", holds=bool(over <= 1), note=note)
         steps: list[Any] = [("(21)", rarely, 1e6, -1 - 1 / beta)]
         steps += [] if beta == 1 else [("S2-1", regrets, 1e14, max(0.0, (1 - beta) / 2))]
         for item, f, low, power in steps:
@@ -821,15 +818,13 @@ def _in_closed_form(options: Options) -> list[Row]:
             bound = np.log(np.log(10 * low) / np.log(low)) / np.log(10) + power
             note = f"by quadrature, from {low:g} to {10 * low:g}; yes: at most that of the bound with its logarithms"
             statement, item = f"≤ {bound:.3f}", f"proof: local exponent of {item}, β = {beta:g}"
-            rows.append(
-                row(
-                    item,
-                    slope,
-                    published=statement,
-                    holds=bool(slope <= bound),
-                    note=note,
-                    digits=".3f",
-                )
+            rows.add(
+                item,
+                slope,
+                published=statement,
+                holds=bool(slope <= bound),
+                note=note,
+                digits=".3f",
             )
     return rows
 
@@ -838,7 +833,7 @@ def _below_its_ratio(options: Options) -> list[Row]:
     """Eq. (18): how often an arm's index, at one 𝓔, is ever below its ratio."""
     pulls, lanes = options.pick((1_000, 2_000), (10_000, 4_000), (10_000, 4_000))
     rng, t = np.random.default_rng(19), pulls + 1
-    rows, n = [], np.arange(1, pulls + 1)
+    rows, n = Summary(), np.arange(1, pulls + 1)
     for name, level in (
         ("ln t", np.log(t)),
         ("2 ln(4(log₂ t + 1))", 2 * np.log(4 * (np.log2(t) + 1))),
@@ -859,9 +854,7 @@ def _below_its_ratio(options: Options) -> list[Row]:
         note += f" to {upper:.2g}"
         item = f"proof: P(an index is ever below its ratio), 𝓔 = {name}"
         holds = common.between(lower, upper, 0.0, 0.5)
-        rows.append(
-            row(item, worst / lanes, published="≤ 1/2 (18)", holds=holds, note=note, digits=".2g")
-        )
+        rows.add(item, worst / lanes, published="≤ 1/2 (18)", holds=holds, note=note, digits=".2g")
     return rows
 
 

@@ -35,6 +35,7 @@ from experiments.common import (
     Experiment,
     Options,
     Row,
+    Summary,
     above_zero,
     all_of,
     is_above,
@@ -176,7 +177,7 @@ def fig2(options: Options) -> list[Row]:
     """v against τ of the three models, strict and soft promise."""
     limits = np.arange(1, 101) / 100
     picture, axes = figure(1, 2, (10, 4))
-    rows = []
+    rows = Summary()
     cases = (("strict", FastTrack(0.5, 10.0), 50), ("soft", FastTrack(0.99, 5.0), 99))
     published = {"strict": "simple for most τ, mediocre near 0.5", "soft": "complex, at a large τ"}
     for axis, (name, penalty, panel_size) in zip(axes, cases, strict=True):
@@ -193,12 +194,10 @@ def fig2(options: Options) -> list[Row]:
         best = v[:, :panel_size].argmax(axis=0)
         simple = float((best == 2).mean())
         text = f"{MODELS[best[-1]]} at τ = {limits[panel_size - 1]:g}; simple for {simple:.0%} of the τ shown"
-        rows.append(
-            row(f"Fig. 2 {name} promise: best model", text, published=published[name], note=OURS)
-        )
+        rows.add(f"Fig. 2 {name} promise: best model", text, published=published[name], note=OURS)
         if name == "strict":
             item, largest = "Fig. 2 strict: largest v for τ > 0.5", v[:, panel_size:].max()
-            rows.append(row(item, largest, published="negative", note=OURS, digits=".3f"))
+            rows.add(item, largest, published="negative", note=OURS, digits=".3f")
     axes[0].set_ylabel("penalised expected gain v")
     axes[0].legend(frameon=False)
     save(picture, options.out / "fig2.png", "Fig. 2: penalised expected gain (our laws)")
@@ -279,7 +278,7 @@ def _regrets(instance: str, regret: dict[str, np.ndarray], note: str) -> list[Ro
 
 def _shares(instance: str, share: dict[str, np.ndarray], note: str) -> list[Row]:
     rcucb, ts, ucb, oracle = PUBLISHED[instance]
-    rows = []
+    rows = Summary()
     for name, x in share.items():
         published = rcucb if name in RCUCBS else ts if name.startswith("TS") else ucb
         rows.append(estimate(f"table {instance}: censored share {name}", published, x, note))
@@ -291,11 +290,7 @@ def _shares(instance: str, share: dict[str, np.ndarray], note: str) -> list[Row]
         excess = share[name] - ours
         statement = f"much more (+{(ts if name.startswith('TS') else ucb) - oracle:.3f})"
         details = f"{note}; yes: by 0.05 at least, and 2 s.e."  # the least of the printed differences is 0.088
-        rows.append(
-            mean_row(
-                item, excess, statement, holds=is_above(excess, 0.05), note=details, digits=".4f"
-            )
-        )
+        rows.mean(item, excess, statement, holds=is_above(excess, 0.05), note=details, digits=".4f")
     item = f"table {instance}: oracle 1 − P(τ*)"
     statement = f"{oracle:.4f}"
     holds = abs(ours - oracle) < 1e-3
@@ -432,7 +427,7 @@ def theorem1(options: Options) -> list[Row]:
     rounds, replicates = options.pick((1_500, 8), (20_000, 20), (100_000, 20))
     limits, alpha = np.arange(1, 11) / 10, 2.0
     world, penalty = g1(limits=limits.tolist()), np.asarray(FastTrack()(jnp.asarray(limits)))
-    policies, rows = {"literal": RCUCB("literal", alpha=alpha)}, []
+    policies, rows = {"literal": RCUCB("literal", alpha=alpha)}, Summary()
     regrets = play_policies(options, "theorem1", policies, world, rounds, replicates)["literal"][
         "regret"
     ].values[0, 0, ..., -1]
@@ -441,11 +436,7 @@ def theorem1(options: Options) -> list[Row]:
         worst = rounds * (value.max() - value.min())
         note = f"α = {alpha:g}, T = {rounds}; the worst pair in every round loses {worst:.3g}; {STAND_IN}"
         item, statement = f"Theorem 1, {instance}: regret of RCUCB literal", f"≤ {bound:.3g}"
-        rows.append(
-            mean_row(
-                item, regret, statement, holds=is_above(-regret, -bound), note=note, digits=".4g"
-            )
-        )
+        rows.mean(item, regret, statement, holds=is_above(-regret, -bound), note=note, digits=".4g")
     return rows
 
 
@@ -493,7 +484,7 @@ def propositions(options: Options) -> list[Row]:
         )
         for record, x in zip((above, below, covered), events, strict=True):
             record.append(np.asarray(x))
-    rows = []
+    rows = Summary()
     for k, t in enumerate(times):
         bound = 2 * (1 + np.log(t) / np.log((alpha + 1) / 2)) * t ** (-2 * alpha / (alpha + 1))
         for side, of_side in (("above", above), ("below", below)):
@@ -505,14 +496,12 @@ def propositions(options: Options) -> list[Row]:
             item = f"Proposition 1, t = {t}: P(v̂ is {side} its interval)"
             holds = common.between(0.0, upper, 0.0, bound)
             holds = False if lower > bound else holds or None
-            rows.append(
-                row(
-                    item,
-                    worst / lanes,
-                    published=f"≤ {bound:.3g}",
-                    holds=holds,
-                    note=f"{note}; {STAND_IN}",
-                )
+            rows.add(
+                item,
+                worst / lanes,
+                published=f"≤ {bound:.3g}",
+                holds=holds,
+                note=f"{note}; {STAND_IN}",
             )
     penalty = np.asarray(world.spec.penalties)
     for name, value, inside in zip(G1_NAMES, world.values()[0], covered, strict=True):
@@ -523,14 +512,12 @@ def propositions(options: Options) -> list[Row]:
         listing = ", ".join(f"{p:.2f} at ε = {e:g}" for e, p in zip(EPSILONS, share, strict=True))
         item = f"Theorem 1, {name}: subtracted sum as a share of the bound"
         note = f"P(A_ε) {listing}; T = {rounds}; yes: at least 1 %; {STAND_IN}"
-        rows.append(
-            row(
-                item,
-                reduction / bound,
-                published="why RCUCB is better",
-                holds=bool(reduction >= bound / 100),
-                note=note,
-            )
+        rows.add(
+            item,
+            reduction / bound,
+            published="why RCUCB is better",
+            holds=bool(reduction >= bound / 100),
+            note=note,
         )
     return [*rows, _update_cost(options)]
 
@@ -642,7 +629,10 @@ def smooth(options: Options) -> list[Row]:
                 for name, run in data.items():
                     # [instance, run]
                     regrets[name, at, horizon] = np.diff(run["regret"].values[0, 0])[..., 0]
-    rows, ends = [], [regrets["z-RCUCB", "smooth", t][0] for t in (horizons[0], horizons[-1])]
+    rows, ends = (
+        Summary(),
+        [regrets["z-RCUCB", "smooth", t][0] for t in (horizons[0], horizons[-1])],
+    )
     for t in horizons:
         for name in ("z-RCUCB", "StoOO"):
             item = f"smooth instance: simple regret of {name} at T = {t}"
@@ -657,10 +647,8 @@ def smooth(options: Options) -> list[Row]:
     bound = np.log((3 * np.log(last) / last) / (3 * np.log(first) / first)) / step / (d + 2)
     note = "δ = 1/T, d = ½; yes: falls at least as fast as the bound, by 2 s.e."
     item = f"Theorem 2, smooth instance: exponent of the simple regret, T = {first} to {last}"
-    rows.append(
-        row(item, slope, error, published=f"≤ {bound:.3f}", holds=above_zero(bound - slope, error), note=note,
-            digits=".3f")
-    )  # fmt: skip
+    rows.add(item, slope, error, published=f"≤ {bound:.3f}", holds=above_zero(bound - slope, error), note=note,
+            digits=".3f")  # fmt: skip
     rows.append(_theorem2(ends[1], last, d))
     for at, names in (("smooth", ("smooth",)), ("G1", G1_NAMES)):
         for i, name in enumerate(names):
@@ -728,7 +716,7 @@ def _constants(rounds: int, alpha: float = 1.01, m: int = 2) -> Row:
 def exploration(options: Options) -> list[Row]:
     """§3.3: at which limits RCUCB and UCB play the pairs that are not the best one."""
     rounds, lanes = options.pick((500, 20), (3_000, 40), (10_000, 100))
-    world, rows = g1(), []
+    world, rows = g1(), Summary()
     limits = np.asarray(world.spec.limits, np.float32)
     names = ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1")
     for i, (instance, value) in enumerate(zip(G1_NAMES, world.values()[0], strict=True)):
@@ -763,9 +751,7 @@ def exploration(options: Options) -> list[Row]:
             item = f"§3.3 {instance}: mean limit of other pairs, {learner} − {rival}"
             excess = mean_limits[learner] - mean_limits[rival]
             note = f"T = {rounds}, {lanes} runs, paired; yes: above 0 by 2 s.e.; {STAND_IN}"
-            rows.append(
-                mean_row(item, excess, "higher", holds=is_above(excess), note=note, digits=".4f")
-            )
+            rows.mean(item, excess, "higher", holds=is_above(excess), note=note, digits=".4f")
     return rows
 
 
@@ -921,7 +907,7 @@ def aslib(options: Options) -> list[Row]:
     )
     # [scenario, replicate, 2]
     table = {name: par10(of_name, cutoffs) for name, of_name in runs.items()}
-    rows = []
+    rows = Summary()
     for i, (s, (arm, limit, _)) in enumerate(zip(scenarios, world.best_pair(), strict=True)):
         note = f"{len(s.solvers)} solvers, {len(s.times)} instances, T = {rounds}, 5 limits"
         best = np.where(s.times[:, arm] <= limit, s.times[:, arm], 10.0).mean() * s.cutoff
@@ -931,7 +917,7 @@ def aslib(options: Options) -> list[Row]:
             ("virtual best PAR10", s.virtual_best),
             (pair, best),
         ):
-            rows.append(row(f"ASlib {s.name} {label}, s", x, note=note, digits=".1f"))
+            rows.add(f"ASlib {s.name} {label}, s", x, note=note, digits=".1f")
         for name, of_name in table.items():
             for j, span in enumerate(("all rounds", "last fifth")):
                 rows.append(

@@ -21,10 +21,10 @@ from experiments.common import (
     Experiment,
     Options,
     Row,
+    Summary,
     difference_row,
     mean_row,
     ranking,
-    row,
     simulated,
     swept,
 )
@@ -88,7 +88,7 @@ def delay(options: Options) -> list[Row]:
         )
     }
     share["batch 1"] = share["delay 0"]  # the same world
-    rows = []
+    rows = Summary()
     picture, axes = figure(1, 2, (11, 4.6))
     for axis, (kind, numbers) in zip(axes, kinds.items(), strict=True):
         # [policy, run]
@@ -96,9 +96,7 @@ def delay(options: Options) -> list[Row]:
         for number, samples in means.items():
             for name, x in zip(names, samples, strict=True):
                 note = f"share of the best reward; budget {budget:g}, {instances} instances, {runs} runs"
-                rows.append(
-                    mean_row(f"delay: {name}, {kind} {number}: regret", x, digits=".4f", note=note)
-                )
+                rows.mean(f"delay: {name}, {kind} {number}: regret", x, digits=".4f", note=note)
             of_policy = dict(zip(names, samples, strict=True))
             rows.append(ranking(f"delay: ranking at {kind} {number}", of_policy))
         for k, name in enumerate(names):
@@ -219,12 +217,10 @@ def renewing(options: Options) -> list[Row]:
             name: _outcome(options, name, scenario, *rival, runs) for name, rival in rivals.items()
         }
     _picture(options, scenario, outcomes)
-    requests, rows = int(scenario.requests[0].sum()), []
+    requests, rows = int(scenario.requests[0].sum()), Summary()
     for name, x in outcomes.items():
         note = "exact; 0: never overspent"
-        rows.append(
-            row(f"renewing: violation, {name}", x.violation, note=note, holds=x.violation <= 0)
-        )
+        rows.add(f"renewing: violation, {name}", x.violation, note=note, holds=x.violation <= 0)
         for i, dollars in enumerate(scenario.dollars):
             at = f"at {dollars:g} $"
             note = f"{dollars:g} $ a day, {requests} requests in {scenario.days} days, {runs} runs"

@@ -30,6 +30,7 @@ from experiments.common import (
     Experiment,
     Options,
     Row,
+    Summary,
     all_of,
     is_above,
     is_within,
@@ -562,7 +563,7 @@ def _draw_sweep(
 def audit(options: Options) -> list[Row]:
     """Largest violation over random instances (2 to 6 arms, c from 0.02 to 1), in ticks."""
     instances, runs, rounds = options.pick((64, 2, 2_000), (256, 4, 20_000), (1024, 8, 8_000))
-    start, checked, rows, spread = time.perf_counter(), 0.0, [], {}
+    start, checked, rows, spread = time.perf_counter(), 0.0, Summary(), {}
     for law in ("Bernoulli",) if options.quick else ("Bernoulli", "quarters", "Beta"):
         arms, c = _random(law, instances)
         policies = _promising(arms, c, rounds, options.quick)
@@ -579,20 +580,16 @@ def audit(options: Options) -> list[Row]:
             checked += rounds_played
             note = f"{rounds_played:.3g} rounds of {instances} instances, "
             note += f"{share_used.mean():.3f} of the budget used; ticks of 2^-24"
-            rows.append(
-                row(
-                    f"audit: violation of {name}, {law}",
-                    worst,
-                    published="0",
-                    holds=worst == 0,
-                    note=note,
-                )
+            rows.add(
+                f"audit: violation of {name}, {law}",
+                worst,
+                published="0",
+                holds=worst == 0,
+                note=note,
             )
     note = f"{time.perf_counter() - start:.0f} s"
     is_long_enough = checked >= 10**9 if options.full else None
-    rows.append(
-        row("audit: audited rounds", checked, published="≥ 1e9", holds=is_long_enough, note=note)
-    )
+    rows.add("audit: audited rounds", checked, published="≥ 1e9", holds=is_long_enough, note=note)
     picture, axes = figure(1, 1, (8, 0.9 + 0.33 * len(spread)))
     axes[0].boxplot(list(spread.values()), orientation="horizontal", tick_labels=list(spread))
     axes[0].axvline(1.0, color=VERMILION, linestyle="--", label="the constraint")
@@ -787,17 +784,17 @@ def initial(options: Options) -> list[Row]:
     data = paced(options, "initial", policies, beta_arms(*MEANS[1]), C, rounds, replicates=runs)
     regret = data["realised_regret"].values[:, 0, :, -1]
     broken = data["violation"].values[:, 0, :, -1] > 0
-    rows = []
+    rows = Summary()
     for m, n, samples, bad in zip(times, first, regret[2:], broken[2:], strict=True):
         item = f"initial: regret of One-Phase after {m:g}·√(KT) skipped rounds"
         note = f"{n} rounds, T = {rounds}; {bad.sum()} of {runs} runs break the constraint"
-        rows.append(mean_row(item, samples, note=note))
+        rows.mean(item, samples, note=note)
     safe = [i for i in range(times.size) if not broken[2 + i].any()]
     if safe:
         gap = regret[2 + safe[0]] - regret[0]
         item = "initial: the least that no run broke the constraint with, regret − SUAK's"
         note = f"{times[safe[0]]:g}·√(KT) rounds, chosen in these runs; OPS − SUAK {(regret[1] - regret[0]).mean():.4g}"
-        rows.append(mean_row(item, gap, "> 0", holds=is_above(gap), note=note))
+        rows.mean(item, gap, "> 0", holds=is_above(gap), note=note)
     return rows
 
 

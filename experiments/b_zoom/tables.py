@@ -20,11 +20,11 @@ from experiments.common import (
     OURS,
     Options,
     Row,
+    Summary,
     all_of,
     between,
     beyond,
     is_above,
-    mean_row,
     mean_se,
     row,
     swept,
@@ -307,7 +307,7 @@ def table1(options: Options) -> list[Row]:
     """Every cell of Table 1, counted as pulls and as rewards; claims about it."""
     plan, cells = table1_cells(options)
     budgets, lambdas, _ = table_sizes(options)
-    rows: list[Row] = []
+    rows = Summary()
     distances: dict[str, Distances] = {}
     for i, quantity in enumerate((PULLS, REWARD)):
         samples = np.stack([cells[name][i] for name in COLUMNS])  # [column, budget, λ, instance]
@@ -332,14 +332,8 @@ def table1(options: Options) -> list[Row]:
     total = sum(c.pulls.sum() for c in cells.values())
     note = f"yes: at most 900; {total:.3g} rounds; "
     note += ", ".join(f"{name} {c.seconds:.0f} s" for name, c in cells.items())
-    rows.append(
-        row(
-            "table1: seconds, compile included",
-            seconds,
-            holds=seconds <= 900,
-            note=note,
-            digits=".0f",
-        )
+    rows.add(
+        "table1: seconds, compile included", seconds, holds=seconds <= 900, note=note, digits=".0f"
     )
     item, points = "table1: lanes that filled their capacity", f"{CAPACITY} points"
     return [*rows, row(item, full, published=0, holds=full == 0, note=points)]
@@ -427,7 +421,7 @@ def figure1(options: Options) -> list[Row]:
     """Figure 1: box plots at λ = 0.1. The caption says B = 500,000, the text B = 100,000: both."""
     _, cells = table1_cells(options)
     budgets, lambdas, _ = table_sizes(options)
-    k, rows = lambdas.index(0.1), []
+    k, rows = lambdas.index(0.1), Summary()
     panels = [b for b in budgets if b >= 100_000] or list(budgets[-2:])
     picture, axes = figure(1, len(panels), (6.2 * len(panels), 4.4))
     for axis, budget in zip(axes, panels, strict=True):
@@ -447,9 +441,7 @@ def figure1(options: Options) -> list[Row]:
         for name, x in pulls.items():
             ends = " ".join(f"{q:.4g}" for q in np.quantile(x, [0, 0.25, 0.5, 0.75, 1]) / 1e3)
             note = "min, quartiles, max of pulls in thousands"
-            rows.append(
-                row(f"figure1 B={budget} {name}", ends, published="picture only", note=note)
-            )
+            rows.add(f"figure1 B={budget} {name}", ends, published="picture only", note=note)
     save(
         picture,
         options.out / "figure1.png",
@@ -490,14 +482,12 @@ def table2(options: Options) -> list[Row]:
 
 def _lower_mean(at: str, profit: dict[str, np.ndarray]) -> list[Row]:
     """Table 2: is Zooming's mean profit below UCB1's?"""
-    rows = []
+    rows = Summary()
     for size in SIZES:
         less = profit[f"UCB1-{size}"] - profit["Z"]
         item = f"claim: {at}: mean profit of UCB1-{size} − Z"
-        rows.append(
-            mean_row(
-                item, less, "> 0", holds=is_above(less), note="paired by instance; yes: by 2 s.e."
-            )
+        rows.mean(
+            item, less, "> 0", holds=is_above(less), note="paired by instance; yes: by 2 s.e."
         )
     return rows
 
@@ -696,7 +686,7 @@ def best_column(
 
 
 def _compact(cells: dict[str, Cells], budgets: Any, k: int) -> list[Row]:
-    rows = []
+    rows = Summary()
     for b, budget in enumerate(budgets):
         pulls = {name: c.pulls[b, k] for name, c in cells.items()}
         spread = {name: float(_spread(x)) for name, x in pulls.items()}
@@ -711,9 +701,7 @@ def _compact(cells: dict[str, Cells], budgets: Any, k: int) -> list[Row]:
             "interquartile range over median; yes: below every BV1 by the 95 % bootstrap interval"
         )
         item = f"claim: compact distribution of BZ, λ = 0.1, B = {budget}"
-        rows.append(
-            row(item, text, published="extremely low variance", holds=beyond(low, high), note=note)
-        )
+        rows.add(item, text, published="extremely low variance", holds=beyond(low, high), note=note)
     return rows
 
 

@@ -18,6 +18,7 @@ from experiments.common import (
     Item,
     Options,
     Row,
+    Summary,
     above_zero,
     between,
     beyond,
@@ -395,7 +396,7 @@ def _relative(name: str, twin: str, runs: Curves, twin_runs: Curves, label: str)
 
 def magnitudes(name: str, runs: Curves) -> list[Row]:
     """Regret at B of every policy, and whether ω-UCB's fits the published axis."""
-    top, rows = runs.setting.published_top, []
+    top, rows = runs.setting.published_top, Summary()
     for label in runs.regret:
         if label.startswith("ω") and label not in (QUARTER, ONE, STAR, STAR_ONE):
             continue
@@ -411,15 +412,13 @@ def magnitudes(name: str, runs: Curves) -> list[Row]:
             early = 0.8 * float(runs.at(0.8, label).mean())
             note += f"; with the reference code's means, 0.8 times the true ones: {early:.4g}"
         item = f"{name}: regret of {label} at B"
-        rows.append(
-            row(item, mean, error, published=statement, holds=holds, note=note, digits=".5g")
-        )
+        rows.add(item, mean, error, published=statement, holds=holds, note=note, digits=".5g")
     return rows
 
 
 def _ranges(runs: Curves) -> list[Row]:
     note = "yes: inside; unclear: inside within 2 standard errors; the limits are those of an enlarged axis"
-    rows = []
+    rows = Summary()
     for label, (low, high) in ((ONE, (4700, 9500)), (QUARTER, (4000, 6500))):
         ends = [runs.at(share, label) for share in (TENTH, END)]
         means = [float(x.mean()) for x in ends]
@@ -430,9 +429,7 @@ def _ranges(runs: Curves) -> list[Row]:
         measured = f"{means[0]:.4g} to {means[1]:.4g}"
         holds = True if inside else None if is_near else False
         error = f"{errors[0]:.2g}, {errors[1]:.2g}"
-        rows.append(
-            row(item, measured, error, published=f"{low} to {high}", holds=holds, note=note)
-        )
+        rows.add(item, measured, error, published=f"{low} to {high}", holds=holds, note=note)
     return rows
 
 
@@ -516,7 +513,7 @@ def densities(options: Options) -> list[Row]:
     (campaign,) = [c for c in read_ads(options.data / play.ADS_FILE)[0] if len(c.arms) == 33]
     picture, axes = figure(1, 1, (7, 4.2))
     x = np.linspace(0, 1, 300)
-    rows = []
+    rows = Summary()
     for name, means, colour, dashes, depth in (
         ("mean reward", campaign.scaled_mean_reward, BLUE, "-", -0.16),
         ("mean cost", campaign.scaled_mean_cost, VERMILION, "--", -0.08),
@@ -534,7 +531,7 @@ def densities(options: Options) -> list[Row]:
         item = f"figure3f: {name} of campaign {campaign.name}"
         text = "quartiles " + ", ".join(f"{q:.2f}" for q in quartiles)
         note = f"{100 * outside:.0f} % below 1/4 or above 3/4; yes: {rule}"
-        rows.append(row(item, text, 0, published=statement, holds=holds, note=note))
+        rows.add(item, text, 0, published=statement, holds=holds, note=note)
     title = f"Figure 3f: campaign {campaign.name}, K = 33"
     axes[0].set(xlabel="mean of an ad (scaled)", ylabel="kernel density", title=title)
     axes[0].legend(frameon=False)
@@ -560,7 +557,7 @@ def figure2(options: Options) -> list[Row]:
     last = runs.at(END, *names)
     _dominance(options, last)
     note = "paired; the quoted comparisons had other instances and mostly far smaller budgets"
-    rows = []
+    rows = Summary()
     for loser, winner in (
         (loser, winner) for loser, winners in RECORD.items() for winner in winners
     ):
@@ -582,12 +579,10 @@ def figure2(options: Options) -> list[Row]:
     )
     for name in play.OLDER:
         x = runs.at(END, name)
-        rows.append(
-            row(
-                f"figure2: {SETTING}: regret of {name} at B",
-                float(x.mean()),
-                standard_error(x, runs.over),
-            )
+        rows.add(
+            f"figure2: {SETTING}: regret of {name} at B",
+            float(x.mean()),
+            standard_error(x, runs.over),
         )
     remark = f" of {', '.join(play.OLDER)}; the others are those of figure 3a"
     return [*rows, seconds_row("figure2: ", [SETTING], options, ["older"], remark)]

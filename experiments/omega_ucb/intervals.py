@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import Options, Row, all_of, row
+from experiments.common import Options, Row, Summary, all_of, row
 from experiments.figures import GREY, figure, look, save
 from experiments.omega_ucb.play import KEY
 from jaxbandits.core.arm_statistics import Arms
@@ -46,26 +46,24 @@ def example2(options: Options) -> list[Row]:
             "no reading of Table 2 gives 2.95; (r̄+ε)/(c̄+ε) is 3.03",
         ),
     )
-    rows = []
+    rows = Summary()
     for name, policy, published, note in cases:
         values = np.asarray(evaluate_arms(policy, arms), float)
         for k, (value, printed) in enumerate(zip(values, published, strict=True), start=1):
             digits = len(str(printed).split(".")[1])
             agrees = abs(value - printed) < 0.5 * 10.0**-digits + 1e-6
             remark = f"closed form; {note}"
-            rows.append(
-                row(
-                    f"example2: {name}, arm {k}",
-                    value,
-                    "0",
-                    published=printed,
-                    holds=agrees,
-                    note=remark,
-                )
+            rows.add(
+                f"example2: {name}, arm {k}",
+                value,
+                "0",
+                published=printed,
+                holds=agrees,
+                note=remark,
             )
         preferred, expected = 1 + int(values.argmax()), 2 if name.startswith("m") else 1
         item, agrees = f"example2: {name}, arm pulled", preferred == expected
-        rows.append(row(item, preferred, "0", published=expected, holds=agrees, note="closed form"))
+        rows.add(item, preferred, "0", published=expected, holds=agrees, note="closed form")
     return rows
 
 
@@ -394,7 +392,7 @@ def _worst(item: str, shares: np.ndarray, level: float, laws: object) -> Row:
 
 def later_plays(options: Options) -> list[Row]:
     """Lemma 1: after n*(τ) pulls a bound is seldom above the best ratio; how ξ grows (§4.2)."""
-    rows, horizons = [], options.pick((100, 1_000), (100, 1_000), (100, 1_000))
+    rows, horizons = Summary(), options.pick((100, 1_000), (100, 1_000), (100, 1_000))
     # Gap: of r/c
     places = [
         (r, c, gap) for r in (0.1, 0.5, 0.9) for c in (0.1, 0.5, 0.9) for gap in (0.5, 1.0, 2.0)
@@ -423,15 +421,8 @@ def later_plays(options: Options) -> list[Row]:
             item = item.replace("exponent", "exponent − that of ln τ")
             slope = slope - float(np.log10(7 / 6))
         text = f"{exponent:g}" if rho < 1 else "0 (logarithmic)" if rho == 1 else "0 (converges)"
-        rows.append(
-            row(
-                item,
-                slope,
-                "0",
-                published=text,
-                holds=bool(abs(slope - exponent) < 0.05),
-                note=note,
-            )
+        rows.add(
+            item, slope, "0", published=text, holds=bool(abs(slope - exponent) < 0.05), note=note
         )
     return rows
 

@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import OURS, Experiment, Options, Row, mean_row, mean_se, row, simulated
+from experiments.common import OURS, Experiment, Options, Row, Summary, mean_se, row, simulated
 from experiments.router import paretobandit, rules
 from experiments.router.data import MODELS, Split, load
 from experiments.router.features import embedded
@@ -361,7 +361,7 @@ def learner_records(options: Options) -> dict[str, Judged]:
 
 def record_rows(study: World, item: str, record: Judged) -> list[Row]:
     """Quality and spending at each budget, and requests until it is as good as the mixture."""
-    rows, means, soonest = [], study.test.means, until(study, record)
+    rows, means, soonest = Summary(), study.test.means, until(study, record)
     for i, label in enumerate(study.labels):
         gap = record.quality[i].mean() - mixture(*means, float(record.dollars[i].mean())).quality
         note = (
@@ -369,11 +369,11 @@ def record_rows(study: World, item: str, record: Judged) -> list[Row]:
             f"as good as the mixture at the budget after {soonest[i]}"
         )
         at = f"{item} at ${label}: "
-        rows.append(mean_row(f"{at}quality", record.quality[i], OURS, digits=".4f", note=note))
+        rows.mean(f"{at}quality", record.quality[i], OURS, digits=".4f", note=note)
         within_budget = 100 * record.within_budget[i].mean()
         note = f"the mean so far within the budget at {within_budget:.0f} % of marks"
         ratio = record.dollars[i] / study.budgets[i]
-        rows.append(mean_row(f"{at}dollars over the budget", ratio, OURS, digits=".3f", note=note))
+        rows.mean(f"{at}dollars over the budget", ratio, OURS, digits=".3f", note=note)
     return rows
 
 
@@ -527,7 +527,7 @@ def context_gain(
 
 def context(options: Options) -> list[Row]:
     """Does context pay? Routers that see the prompt beside the best mixture at their dollars."""
-    study, routers, rows = world(), contextual(options), []
+    study, routers, rows = world(), contextual(options), Summary()
     points: dict[str, Any] = {}
     for name, choices in routers.items():
         points[name] = [
@@ -557,7 +557,7 @@ def context(options: Options) -> list[Row]:
             margin = 2 * np.hypot(se, printed or se) + rounding
             agrees = bool(abs(value - published) <= margin)
             item = f"context: ParetoBandit's {quantity} at ${label}, ours and published"
-            rows.append(row(item, value, se, published=published, holds=agrees, digits=".4f"))
+            rows.add(item, value, se, published=published, holds=agrees, digits=".4f")
     draw_picture(options.out / "router.png", study, learner_records(options), points)
     return rows
 
@@ -665,7 +665,7 @@ def prices(options: Options) -> list[Row]:
     if not options.quick:
         orders = options.pick(0, 8, 20)
         outcomes["ParetoBandit"] = _priced(study, seen(options), usual, orders, phase)
-    rows = []
+    rows = Summary()
     for name, (quality, ratio) in outcomes.items():
         for i, label in enumerate(TIGHT):
             for p, phase_name in enumerate(("before", "while cheap", "after")):
@@ -677,9 +677,9 @@ def prices(options: Options) -> list[Row]:
                     agrees = bool(abs(value - reference) <= 2 * np.hypot(error, error) + 0.005)
                 note = f"quality {judged_quality:.4f} ± {its_error:.2g}"
                 item = f"prices: {name}, {label}, {phase_name}: dollars over the budget"
-                rows.append(row(
+                rows.add(
                     item, value, error, published=reference, holds=agrees, digits=".3f", note=note
-                ))  # fmt: skip
+                )  # fmt: skip
     return rows
 
 
