@@ -16,15 +16,9 @@ from typing import Any
 class Worker:
     """A process that has compiled its job and waits, to be timed in turn; see `serve`."""
 
-    def __init__(
-        self, *words: object, cores: set[int] | None = None, devices: int | None = None
-    ) -> None:
-        flags = (
-            {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"} if devices else {}
-        )
+    def __init__(self, *words: object, cores: set[int] | None = None) -> None:
         self.process: Any = subprocess.Popen(
             [sys.executable, "-m", *map(str, words)],
-            env=os.environ | flags,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

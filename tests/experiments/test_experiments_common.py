@@ -48,23 +48,6 @@ def test_rows_of_other_items_stay_when_some_are_run_alone(tmp_path: Path) -> Non
     assert verdicts(tmp_path)["one"] == ("no", "a note")
 
 
-def test_rows_stay_whatever_their_names(tmp_path: Path) -> None:
-    def odd_items(options: Options) -> list[Row]:
-        return [row("Fig. 4 what", 1), row("α = 2: regret", 2)]
-
-    experiment = Experiment("made", {"fig4": odd_items, "one": item("one")})
-    experiment.run(Options(full=True, out=tmp_path))
-    assert [line.item for line in experiment.run(Options(full=True, only="one", out=tmp_path))] == [
-        "Fig. 4 what", "α = 2: regret", "one: what"
-    ]  # fmt: skip
-
-
-def test_an_unknown_item_is_said_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"--only: 'one_' given"):
-        MADE.run(Options(only="one_", out=tmp_path / "new"))
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

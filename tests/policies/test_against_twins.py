@@ -35,7 +35,7 @@ from jaxbandits.oracles.optimum import ArmLaw, best_set_rate, budgeted_optimum, 
 from jaxbandits.policies.base import IndexPolicy, evaluate_arms, evaluate_state, largest
 from jaxbandits.policies.kl import steepest
 from jaxbandits.policies.soft import Posterior
-from jaxbandits.policies.ucb import lower_bound, upper_bound
+from jaxbandits.policies.ucb import lower_bound
 from jaxbandits.testing import episode
 from jaxbandits.testing.lanes import one_setting, typed
 from tests.contract.worlds import ARMS, KEY, world
@@ -600,27 +600,6 @@ def test_vectors(policy: IndexPolicy, score: Callable[[Seen], Floats], index: fl
         index
     )
     assert score(SEEN_F)[0] == pytest.approx(index, rel=1e-6, abs=5.1e-7)
-
-
-@pytest.mark.parametrize(
-    ("rho", "eta_reward", "eta_cost", "upper", "lower"),
-    [
-        (1.0, 1.0, 1.0, 0.560871, 0.192681),
-        (0.25, 1.0, 1.0, 0.430123, 0.281765),
-        (0.25, 0.2, 0.5, 0.356290, 0.313763),
-    ],
-)
-def test_vectors_of_the_bounds(
-    rho: float, eta_reward: float, eta_cost: float, upper: float, lower: float
-) -> None:
-    arms = state_f()
-    z2 = 2 * jnp.float32(rho) * jnp.log(arms.t)
-    assert float(
-        upper_bound(arms.reward, arms.reward_rest, arms.n, z2 * eta_reward)[0]
-    ) == six_digits(upper)
-    assert float(lower_bound(arms.cost, arms.cost_rest, arms.n, z2 * eta_cost)[0]) == six_digits(
-        lower
-    )
 
 
 def test_the_lower_bound_is_exactly_zero_without_cost_and_never_otherwise() -> None:

@@ -591,16 +591,3 @@ def test_several_resources_are_watched_one_by_one() -> None:
 def test_what_does_not_fit_is_named(policy: Any, word: str) -> None:
     with pytest.raises(InputError, match=word):
         jb.simulate(policy, world("bernoulli"), HORIZON, key=KEY)
-
-
-def test_nothing_that_forgets_is_leapt() -> None:
-    for policy in (
-        Windowed(OmegaUCB(), window=9),
-        Discounted(OmegaUCB(), gamma=0.9),
-        Restarting(OmegaUCB(), GLR()),
-    ):
-        with pytest.raises(InputError, match="leap"):
-            jb.simulate(policy, world("bernoulli"), HORIZON, key=KEY, engine="leap")
-    moving = Piecewise.of([world("bernoulli")])
-    result = jb.simulate(OmegaUCB(), moving, HORIZON, key=KEY, marks=1)
-    assert "Piecewise" in result.about.why_scan
