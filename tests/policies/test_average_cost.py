@@ -136,7 +136,7 @@ def near_tie(twin, uniform):
     else:
         bounds = twin.bounds()
         mu, rho = (bounds[1], bounds[2]) if len(bounds) == 4 else bounds
-        c = twin.c if isinstance(twin, knapsack.SUAK) else knapsack._budget_rate(twin, twin.T)
+        c = twin.c if isinstance(twin, knapsack.SUAK) else twin.rate(twin.T)
     values = sorted((x.value for x in knapsack.lp_candidates(mu, rho, c)), reverse=True)
     return (
         values[0] - values[1] < 64 * EPS * max(1.0, values[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -104,18 +105,11 @@ def same(ours: np.ndarray, theirs: np.ndarray) -> None:
 
 
 def rcucb(survival: str) -> tuple[Any, Any]:
-    def twin(*arguments: Any) -> Any:
-        if survival == "kaplan_meier":
-            return twins.RCUCBKaplanMeier(*arguments, alpha=0.7)
-        return twins.RCUCB(*arguments, alpha=0.7, survival=survival)
-
-    return RCUCB(survival, alpha=0.7), twin
+    return RCUCB(survival, alpha=0.7), partial(twins.RCUCB, alpha=0.7, survival=survival)
 
 
 def reduction(width: str) -> tuple[Any, Any]:
-    return UCBReduction(width, alpha=0.5), lambda *arguments: twins.UCBReduction(
-        *arguments, alpha=0.5, width=width
-    )
+    return UCBReduction(width, alpha=0.5), partial(twins.UCBReduction, alpha=0.5, width=width)
 
 
 SURVIVALS = ("literal", "legal", "infinite", "kaplan_meier")

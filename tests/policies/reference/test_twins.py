@@ -149,7 +149,7 @@ def test_kaplan_meier_has_the_textbook_s_numbers() -> None:
 @pytest.mark.parametrize(("width", "factors"), [("lambda", (1.03, 7, 11)), ("one", (1, 1, 1))])
 def test_ucb_reduction(width: str, factors: tuple[float, ...]) -> None:
     policy = UCBReduction(1, (0.3, 0.6, 1.0), alpha=1.3, width=width)
-    assert policy.choices() == frozenset({(0, 0)})
+    assert policy.initial_pair() == (0, 0)
     for j, reward, observed in [(2, 0.5, 0.4), (1, 0.7, None), (0, 0.9, 0.2), (0, 0.7, None)]:
         policy.update(0, j, reward, observed)
     means, root = ((0.88 - 0.03) / 2, -6.0, 0.46), math.sqrt(2.6 * math.log(5.0))
