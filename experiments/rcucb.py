@@ -59,6 +59,7 @@ from experiments.figures import (
 from jaxbandits.core.checks import bad
 from jaxbandits.environments import FastTrack, Linear, RevealConsumption, copula_arms, g1, row_arms
 from jaxbandits.environments.censored import G1_NAMES, ProbitNormal
+from jaxbandits.oracles import bounds
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
 from jaxbandits.policies.censored import SURVIVALS, add_round, pair_ids, pairs_of
 from jaxbandits.policies.censored import pair_value as pair_estimate
@@ -561,11 +562,9 @@ def _update_cost(options: Options) -> Row:
 
 def theorem1_bound(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int) -> float:
     """Σ Δ u(T, α) over all pairs (arm, limit); ``value`` [arm · limit], ``penalty`` [limit]."""
-    gap = value.max() - value
-    widths = np.tile(1 + penalty, gap.size // penalty.size)[gap > 0]
-    gap = gap[gap > 0]
-    rest = 1 + 8 / np.log((alpha + 1) / 2) * ((alpha + 1) / (alpha - 1)) ** 2
-    return float((8 * alpha * widths**2 * np.log(rounds) / gap + gap * rest).sum())
+    with jax.enable_x64(True):
+        table = jnp.asarray(value.reshape(-1, penalty.size))
+        return float(bounds.rcucb_regret(jnp.asarray(alpha), table, jnp.asarray(penalty), rounds))
 
 
 # --- Arbitrary limits: an instance as smooth as Theorem 2 wants it, and StoOO on [n] × M
