@@ -23,15 +23,14 @@ from experiments.omega_ucb.play import (
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.policies.base import evaluate_arms
 
-RANDOM = np.random.default_rng(0)
 UNITS = 80
 
 
 def noisy_curves(**means: float) -> Curves:
     """Regrets of some policies around given means, in worlds that they share."""
-    noise = RANDOM.normal(0, 30, size=(1, UNITS, 1, 1)) + RANDOM.normal(
-        0, 5, size=(len(means), UNITS, 1, 1)
-    )
+    random = np.random.default_rng(0)
+    shared = random.normal(0, 30, size=(1, UNITS, 1, 1))
+    noise = shared + random.normal(0, 5, size=(len(means), UNITS, 1, 1))
     level = np.array(list(means.values()))[:, None, None, None]
     values = (level + noise) * MARKS**0.5
     coords = {"instance": np.arange(UNITS), "replicate": [0], "mark": MARKS}
@@ -99,14 +98,14 @@ def test_a_ratio_of_means_has_the_bootstrap_of_scipy() -> None:
 
 
 def test_ranking_joins_what_is_not_clear() -> None:
-    noise = RANDOM.normal(size=40)
-    error = RANDOM.normal(size=40)  # the same mean for a and b, which differ run by run
+    # The same mean for a and b, which differ run by run
+    noise, error = np.random.default_rng(0).normal(size=(2, 40))
     row = ranking("", {"worst": noise + 9, "a": noise + error, "b": noise + error[::-1]})
     assert row.measured in ("a ≈ b < worst", "b ≈ a < worst")
 
 
 def test_beta_laws_of_the_ads_have_the_means() -> None:
-    reward, cost = RANDOM.uniform(0.02, 0.99, (2, 3, 7))
+    reward, cost = np.random.default_rng(0).uniform(0.02, 0.99, (2, 3, 7))
     arms = _beta_ads(reward, cost, np.ones((3, 7), bool))
     for values, mean in zip(arms.values(), (reward, cost), strict=True):
         np.testing.assert_allclose(values, 0.99 * mean, atol=2e-4)
