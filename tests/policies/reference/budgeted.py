@@ -132,19 +132,16 @@ def estimated_budget_ucb(s: Seen, factor: float = 2.0) -> Floats:
     return budget_ucb(s, least_cost(s), factor)
 
 
-def ucb_sc_plus(
-    s: Seen, completed: bool = False, strict: bool = False, plus: bool = True
-) -> Floats:
+def ucb_sc_plus(s: Seen, completed: bool = False, plus: bool = True) -> Floats:
     """(r + a c)/(c - a r), a = sqrt(beta/(r^2 + c^2 - beta)), beta = ln(t/n)/(2n) (SPEC A.7).
 
-    The reference code takes completed rounds for t (``completed``) and divides by zero at c^2 =
-    beta (``strict``). Without ``plus``: ln t for ln(t/n).
+    The reference code takes completed rounds for t (``completed``). Without ``plus``: ln t for
+    ln(t/n).
     """
     beta = np.log((s.t - completed) / (s.n if plus else 1.0)) / (2 * s.n)
     a = np.sqrt(beta / (s.mean_r**2 + s.mean_c**2 - beta))
     value = (s.mean_r + a * s.mean_c) / (s.mean_c - a * s.mean_r)
-    inside = s.mean_c**2 >= beta if strict else s.mean_c**2 > beta
-    return or_infinite(inside, value)
+    return or_infinite(s.mean_c**2 > beta, value)
 
 
 def divergence(p: Floats, q: Floats) -> Floats:
@@ -183,11 +180,11 @@ def kl_ucb_sc_plus(s: Seen, plus: bool = True) -> Floats:
     )
 
 
-def ucb_bv1(s: Seen, lam: Floats | float, guarded: bool = True) -> Floats:
-    """r/c + (1 + 1/lambda) s/(lambda - s) (SPEC A.11); +inf for lambda <= s if ``guarded``."""
+def ucb_bv1(s: Seen, lam: Floats | float) -> Floats:
+    """r/c + (1 + 1/lambda) s/(lambda - s) (SPEC A.11); +inf for lambda <= s."""
     radius = np.sqrt(log_before(s) / s.n)
     value = s.mean_r / s.mean_c + (1 + 1 / lam) * radius / (lam - radius)
-    return or_infinite((s.c > 0) & ((lam > radius) | (not guarded)), value)
+    return or_infinite((s.c > 0) & (lam > radius), value)
 
 
 def ucb_bv2(s: Seen) -> Floats:

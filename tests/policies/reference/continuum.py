@@ -45,7 +45,7 @@ def uncovered(balls: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class ZoomingTwin:
-    """What B-Zoom and Zooming share (P-BZ Alg. 1); ``radius`` and ``value`` are the subclass's."""
+    """What B-Zoom and Zooming share (P-BZ Alg. 1); ``radius`` is the subclass's."""
 
     phased = True
 
@@ -58,7 +58,7 @@ class ZoomingTwin:
         raise NotImplementedError
 
     def value(self, arm: Arm) -> float:
-        raise NotImplementedError
+        return arm.r + 2 * arm.E
 
     def begin_round(self, t: int) -> None:
         """Phase change (lines 6 to 8)."""
@@ -129,9 +129,6 @@ class ZoomTwin(ZoomingTwin):
     def radius(self, n: int) -> float:
         return math.sqrt(8 * self.phase / (2 + n))
 
-    def value(self, arm: Arm) -> float:
-        return arm.r + 2 * arm.E
-
 
 class SinglePhaseZoomTwin(ZoomingTwin):
     """SPEC D.3, as run in the paper, with the width scaled."""
@@ -144,9 +141,6 @@ class SinglePhaseZoomTwin(ZoomingTwin):
 
     def radius(self, n: int) -> float:
         return self.scale * math.sqrt((8 * math.log(self.budget / self.lam) + math.log(4)) / n)
-
-    def value(self, arm: Arm) -> float:
-        return arm.r + 2 * arm.E
 
 
 class Cell:
