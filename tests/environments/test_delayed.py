@@ -585,7 +585,7 @@ def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
         spent, scarce = result.spent.values[0, 0, :, 0], int(np.argmin(amounts))
         assert (spent[:, scarce] > 0.93 * 10 * amounts[scarce]).all()
         assert (result.regret.values < 0.1 * result.best_rate[0] * 2000).all()
-    with pytest.raises(jb.InputError, match=r"PricePacer.budgets: 1 given"):
+    with pytest.raises(jb.InputError, match=r"budgets: 1 given; .* for each cost"):
         jb.simulate(InFlight(PricePacer()), late, limit, key=KEY)
 
 
