@@ -77,6 +77,7 @@ def beyond_a_unit(environment: Environment, action: jax.ShapeDtypeStruct) -> str
 def most_rounds(
     policy: Policy,
     environment: Environment,
+    action: Any,
     means: tuple[np.ndarray, np.ndarray],
     constraint: Constraint,
     end: np.ndarray,
@@ -85,10 +86,9 @@ def most_rounds(
     """The rounds in which no total of a lane can leave its two limbs: whole units below 2³¹.
 
     Refuses more rounds, outcomes beyond an int32, and true means beyond what the environment
-    states. The policy has shapes for leaves (:attr:`Settings.shapes`); ``end`` is the clock's, in
-    ticks, ``[instance]``.
+    states. The policy has shapes for leaves (:attr:`Settings.shapes`), as has ``action``; ``end``
+    is the clock's, in ticks, ``[instance]``.
     """
-    action = jax.eval_shape(lambda policy: policy.blank_action(environment.spec), policy)
     kind, bounds = type(environment).__name__, largest_outcomes(environment, action)
     for name, bound, values in zip(("reward", "cost"), bounds, means, strict=True):
         if not ticks.ONE <= bound <= MOST_A_ROUND:

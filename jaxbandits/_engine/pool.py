@@ -188,6 +188,10 @@ _COMPILING: dict[Any, threading.Lock] = {}
 
 # What compiled, and of native programs that have no such form, why: each is tried once a process.
 _PROGRAMS: dict[Any, Callable[..., Any] | str] = {}
+# Small states whose slots are all empty, for the next call: bringing one to a device takes
+# milliseconds of Python. By worker, program and shapes, so nobody else has the same one.
+_SPARES: dict[Any, driver.Pool] = {}
+_SPARES_KEPT, _SPARE_BYTES = 8, 1 << 24
 
 
 class _Program(NamedTuple):
@@ -272,7 +276,9 @@ class Queue:
         task, stop = self.task, self.stop
         environment = jax.device_put(task.environment, device)
         program = self._prepared(device, environment)
-        slots, pool = program.slots, self._blank(device, program.slots)
+        slots = program.slots
+        spare = number, device, task.engine, slots, task.shapes
+        pool = _SPARES.pop(spare, None) or self._blank(device, slots)
         seats = RunBuffer(task, driver.seats_for(slots), device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
@@ -289,6 +295,7 @@ class Queue:
                 seats.take(free, new_lanes)
             if (seats.lane_of < 0).all():
                 if not remains:
+                    self._spare(spare, pool)
                     break
                 self._keep(number, remains)
                 continue  # look again: whoever took them may have brought more lanes
@@ -311,6 +318,13 @@ class Queue:
                 remains.append(seats.leave(pool.outcome, ended))
             self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in remains)
         self._keep(number, remains)
+
+    def _spare(self, key: Any, pool: driver.Pool) -> None:
+        """Keep a state whose lanes have all ended."""
+        if self.task.shapes.bytes(pool.seat.size) <= _SPARE_BYTES:
+            _SPARES[key] = pool
+            if len(_SPARES) > _SPARES_KEPT:
+                _SPARES.pop(next(iter(_SPARES)), None)
 
     def _blank(self, device: Any, slots: int) -> driver.Pool:
         """The state of empty slots."""

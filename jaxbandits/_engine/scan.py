@@ -132,7 +132,7 @@ def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> di
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, constraint))
     kind = _equal_rows(leaves)[instance] if leaves else np.zeros_like(instance)
     order = np.argsort(kind, kind="stable")
-    in_order = {name: x[order] for name, x in ledger.items()}
+    in_order = {name: x[order] for name, x in ledger.items()} if kind.any() else ledger
     edges = np.flatnonzero(np.diff(kind[order], prepend=-1, append=-1))
     for start, stop in itertools.pairwise(edges.tolist()):
         row = instance[order[start]]
@@ -427,16 +427,16 @@ def unpack(rows: np.ndarray, final: Account) -> Account:
     """
     leaves, structure = jax.tree.flatten(final)
     flat = np.concatenate([x.reshape(x.shape[0], -1) for x in leaves], axis=1)
-    filled, following = np.empty_like(rows), flat
-    for mark in reversed(range(rows.shape[1])):
-        has_row = (rows[:, mark] != 0).any(axis=-1)  # every written row has at least one round
-        following = np.where(has_row[:, None], rows[:, mark], following)
-        filled[:, mark] = following
+    lanes, marks, _ = rows.shape
+    # The number of the row that each mark gets; an account begins with the rounds, at least one.
+    written = np.where(rows[..., 0] != 0, np.arange(marks), marks)
+    taken = np.minimum.accumulate(written[:, ::-1], axis=1)[:, ::-1]
+    taken = taken + (marks + 1) * np.arange(lanes)[:, None]
+    known = np.concatenate([rows, flat[:, None]], axis=1).reshape(-1, flat.shape[1])
+    filled = known.take(taken.ravel(), axis=0).reshape(rows.shape)
     sizes = np.cumsum([int(np.prod(x.shape[1:])) for x in leaves])[:-1]
     parts = np.split(filled, sizes, axis=-1)
-    shaped = [
-        p.reshape(*filled.shape[:2], *x.shape[1:]) for p, x in zip(parts, leaves, strict=True)
-    ]
+    shaped = [p.reshape(lanes, marks, *x.shape[1:]) for p, x in zip(parts, leaves, strict=True)]
     return jax.tree.unflatten(structure, shaped)
 
 

@@ -170,11 +170,13 @@ def lay_out(
     )
     if not benchmarks and not stated.means_are_stated(environment, means):
         stated.warn_of(environment, "all lanes", 5)
-    tasks = []
+    tasks, sizes = [], []
     for policy_settings, program in zip(settings, rounds_of, strict=True):
+        action = _action(policy_settings.shapes, environment)
         limit = limits.most_rounds(
-            policy_settings.shapes, environment, means, ready, end, max_rounds
+            policy_settings.shapes, environment, action, means, ready, end, max_rounds
         )
+        sizes.append(_set_size(action, environment, means, ready))
         lengths = np.broadcast_to(
             expected[None, :, None], (policy_settings.count, ids.size, replicate_ids.shape[-1])
         )
@@ -185,7 +187,6 @@ def lay_out(
             program += program_of(chosen_engine, policy_settings.shapes, environment, ready)
         world = environment
         if chosen_engine is scan and not benchmarks:
-            action = _action(policy_settings.shapes, environment)
             world = stated.beside_its_means(environment, means, action)
         tasks.append(
             Task(
@@ -220,7 +221,6 @@ def lay_out(
         }
     for reason in void:
         warnings.warn(f"played round by round, because {reason}", stacklevel=5)
-    sizes = [_set_size(x.shapes, environment, means, ready) for x in settings]
     if len(set(sizes)) > 1:
         several = " and ".join(map(str, sorted(set(sizes))))
         warnings.warn(
@@ -410,15 +410,12 @@ def _action(policy: Policy, environment: Environment) -> Any:
     return jax.eval_shape(lambda policy: policy.blank_action(environment.spec), policy)
 
 
-def _set_size(
-    policy: Policy, environment: Environment, means: Means, constraint: Constraint
-) -> int:
+def _set_size(action: Any, environment: Environment, means: Means, constraint: Constraint) -> int:
     """How many arms a round has, where rounds are an end: money alone is best spent on one arm."""
     if pays_for_the_clock(constraint) or means[0].shape[1] != getattr(
         environment.spec, "arms", None
     ):
         return 1
-    action = _action(policy, environment)
     return int(np.prod(action.shape)) if isinstance(action, jax.ShapeDtypeStruct) else 1
 
 
@@ -822,7 +819,8 @@ def prepared(
     end = ticks.join(jax.tree.map(np.asarray, ready.end()))
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.float32), policy)
     means = mean_tables(environment)
-    limit = limits.most_rounds(shapes, environment, means, ready, end, max_rounds)
+    action = _action(shapes, environment)
+    limit = limits.most_rounds(shapes, environment, action, means, ready, end, max_rounds)
     _, cap = lane_lengths(environment, means, ready, end, max_rounds)
 
     def cast(x: Any) -> jax.Array:
