@@ -187,9 +187,7 @@ def instance_ids(id_list: Any, environment: Environment, replicates: np.ndarray)
 
 
 def ids(name: str, values: Any, distinct: bool = True, rows: int | None = None) -> np.ndarray:
-    """Distinct ids as given, ``u32[…]``; with ``rows`` also a table of so many rows, in which an id
-    may come twice.
-    """
+    """Distinct ids as given, ``u32[…]``; with ``rows`` also a table in which an id may recur."""
     may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
     words = numbers(name, values, may_be)
     whole = (words >= 0) & (words < _ID) & (words == np.rint(words))

@@ -36,9 +36,7 @@ from jaxbandits.core.ticks import Total
 
 
 class Row:
-    """One instance's slice of a table, read lazily: ``row[arm]`` gathers one number and never the
-    whole slice.
-    """
+    """An instance's slice of a table: ``row[arm]`` gathers one number, never the slice."""
 
     def __init__(self, table: jax.Array, instance: jax.Array):
         self._table, self._instance = table, instance
@@ -60,9 +58,7 @@ def at_instance(environment: T, instance: jax.Array) -> T:
 
 @pytree
 class KnownWorld:
-    """An environment of this package's code alone, for digests: jax keeps the trace of its pulls,
-    two thirds of all.
-    """
+    """A world of this package's code alone, for digests: jax keeps the trace of its pulls."""
 
     environment: Any
 
@@ -104,9 +100,7 @@ def account(world: Environment, lane: Lane, state: Pytree, ledger: Ledger) -> Ac
 
 
 def _equal_rows(leaves: Sequence[np.ndarray]) -> np.ndarray:
-    """Of each row ``[instance]`` of these leaves: a number that it shares with the rows equal to
-    it.
-    """
+    """Of each row ``[instance]`` of these leaves, a number that equal rows share."""
     count = len(leaves[0])
     rows = [np.ascontiguousarray(leaf).reshape(count, -1).view(np.uint8) for leaf in leaves]
     return np.unique(np.concatenate(rows, 1), axis=0, return_inverse=True)[1].reshape(count)
@@ -144,9 +138,7 @@ def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> di
 
 
 def open_ledger(constraint: Constraint, outcome: Outcome) -> Ledger:
-    """The account before round 1; ``outcome`` gives shapes and event names only (``jax.eval_shape``
-    of a pull does).
-    """
+    """The account before round 1; ``outcome`` gives shapes and event names only."""
     return Ledger(
         rounds=jnp.int32(0),
         reward=ticks.zero(),
@@ -159,9 +151,7 @@ def open_ledger(constraint: Constraint, outcome: Outcome) -> Ledger:
 
 
 def book(constraint: Constraint, ledger: Ledger, outcome: Outcome) -> Ledger:
-    """One round, charged by the constraint and counted by us: a lane's rounds go on whatever a
-    constraint forgets.
-    """
+    """One round, charged by the constraint; rounds are counted here, whatever it forgets."""
     return constraint.charge(ledger, outcome)._replace(rounds=ledger.rounds + 1)
 
 
@@ -320,9 +310,7 @@ def play(
 
 
 def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
-    """May there be rounds without an open arm that the runner must let pass? (Who can rest does so
-    by itself.)
-    """
+    """May there be rounds without an open arm? (Who can rest does so by itself.)"""
     return world.open(state, jnp.int32(1)) is not None and not getattr(
         environment.spec, "may_skip", False
     )
@@ -331,9 +319,7 @@ def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
 def wait(
     world: Environment, lane: Lane, state: Pytree, ledger: Ledger, nothing: Outcome
 ) -> tuple[Ledger, jax.Array]:
-    """Account and status after a round in which no arm was open; the lane ends where none will open
-    again.
-    """
+    """Account and status after a round without an open arm: the end, where none opens again."""
     passed = book(lane.constraint, ledger, nothing)
     reopens = world.opens_next(state, ledger.rounds + 1) < NEVER
     status = jnp.where(reopens, status_after(lane, passed), jnp.int32(Status.CLOSED))
@@ -341,9 +327,7 @@ def wait(
 
 
 def recommended(world: Environment, lane: Lane, carry: Carry) -> jax.Array | None:
-    """The arm that the policy recommends once it has learnt the lane's last outcome, ``i32[]``;
-    None if it does not.
-    """
+    """The arm recommended after the lane's last outcome, ``i32[]``; None if none is."""
     state, key = carry.state, typed(lane.policy_key)
     view = view_of(
         world,
@@ -464,9 +448,7 @@ def chunk(
 def native_chunk(
     environment: Environment, lanes: Lane, carry: Carry, tuner: tuple[()], rounds: jax.Array
 ) -> tuple[Carry, tuple[()]]:
-    """:func:`chunk` in the order of axes that suits one native function: of few arms, the lanes
-    last.
-    """
+    """:func:`chunk` with the order of axes of a native function: few arms, lanes last."""
     if getattr(environment.spec, "arms", FEW_ARMS + 1) > FEW_ARMS:
         return chunk(environment, lanes, carry, tuner, rounds)
     last: Callable[[Any], Any] = partial(jax.tree.map, lambda x: jnp.moveaxis(x, 0, -1))

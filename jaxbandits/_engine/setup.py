@@ -11,7 +11,6 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
 from typing import Any, TypeVar
 
 import jax
@@ -79,9 +78,7 @@ class Layout:
 
 
 def _moves_its_own(function: F) -> F:
-    """What is moved here is small and ours: a user's ``jax.transfer_guard`` is about the user's
-    arrays.
-    """
+    """A user's ``jax.transfer_guard`` is about the user's arrays, not about ours."""
 
     @functools.wraps(function)
     def guarded(*args: Any, **options: Any) -> Any:
@@ -282,9 +279,7 @@ def check_count(name: str, value: Any) -> int | None:
 
 
 def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
-    """Shares of the clock, float64, increasing, the last 1: ``marks`` log-spaced ones from 0.1 %,
-    or as given.
-    """
+    """Shares of the clock, increasing, the last 1: so many from 0.1 %, or as given."""
     if (number := limits.count_unless_list("marks", marks)) is not None:
         if number > 10_000:
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
@@ -500,11 +495,9 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
 
 
 def program_of(
-    engine: ModuleType, policy: Policy, environment: Environment, constraint: Constraint
+    engine: driver.Engine, policy: Policy, environment: Environment, constraint: Constraint
 ) -> str:
-    """The digest of what an engine does with one lane of these; see
-    :mod:`jaxbandits.core.fingerprint`.
-    """
+    """The digest of what an engine does with one lane: :mod:`jaxbandits.core.fingerprint`."""
 
     def shapes(tree: Any, lead: int) -> Any:
         return jax.tree.map(
@@ -718,7 +711,7 @@ def _same(owner: object, method: str, label: str, tree: Any, template: Any) -> N
 
 def _engine(
     engine: str, policy: Policy, environment: Environment, constraint: Constraint, rounds: float
-) -> tuple[ModuleType, str | None]:
+) -> tuple[driver.Engine, str | None]:
     """The engine for about so many rounds in all, and why it is the scan engine if another one was
     allowed.
     """
@@ -731,7 +724,8 @@ def _engine(
                 scan,
                 f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled",
             )
-        if engine == "auto" and candidate is leap and environment.spec.arms > policy.leaps_up_to:  # type: ignore[attr-defined]
+        most_arms = getattr(policy, "leaps_up_to", math.inf)
+        if engine == "auto" and getattr(environment.spec, "arms", 0) > most_arms:
             return scan, f"{type(policy).__name__} changes its leader too often with so many arms"
         return candidate, None
     if engine == "leap":
@@ -741,7 +735,7 @@ def _engine(
 
 def time_parallel(
     policy: Policy, environment: Environment, constraint: Constraint
-) -> ModuleType | str:
+) -> driver.TimeParallel | str:
     """The engine that plays many rounds of these at once with the bits of the scan engine, or why
     none does.
     """
@@ -759,9 +753,7 @@ def lane_lengths(
     end: np.ndarray,
     max_rounds: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on
-    other instances.
-    """
+    """Expected rounds of each instance (for scheduling only), and its round cap."""
     rounds = end / ticks.ONE if ready.clock_name == "rounds" else getattr(ready, "rounds", None)
     if rounds is not None:
         return rounds, _cap(rounds + 1, max_rounds)
