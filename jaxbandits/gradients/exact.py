@@ -67,8 +67,11 @@ def estimate(
     """
     names = names_of(wrt)
     arms = environment
-    is_bernoulli = isinstance(arms, FiniteArms) and isinstance(arms.law, BernoulliLaw)
-    if not is_bernoulli or arms.resources is not None:
+    if (
+        not isinstance(arms, FiniteArms)
+        or not isinstance(arms.law, BernoulliLaw)
+        or arms.resources is not None
+    ):
         raise bad("environment", type(arms).__name__, "Bernoulli arms with one cost")
     reward, cost = arms.values()
     if not np.asarray(arms.present).all():
