@@ -69,6 +69,11 @@ def test_the_most_that_can_be_bought() -> None:
     np.testing.assert_allclose(
         bought(reward, cost, np.full(3, np.inf), 40.0, parts), (60.0, 1.2), rtol=1e-9
     )
+    # open for ever, the second arm shut: a part without an end is no limit
+    endless = np.array([np.inf]), np.array([[True, False, True]])
+    np.testing.assert_allclose(
+        bought(reward, cost, np.full(3, np.inf), 30.0, endless), (36.0, 1.2), rtol=1e-12
+    )
     assert exhaustive(np.array([0.9, 0.4]), np.array([0.8, 0.5]), 3, (2, 10))[0] == pytest.approx(
         2.914375, abs=1e-12
     )

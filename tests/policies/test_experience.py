@@ -147,7 +147,10 @@ def test_batches_of_one_are_the_policy_itself() -> None:
         ),
         (lambda: History.of([1, 2], [1, 3], [1, 1]), r"reward: \[1.0, 3.0\] given; .* sums over"),
         (lambda: History.of([1, 2], [1], [1, 1]), r"pulls, reward, cost: shapes \[2\] and \[1\]"),
-        (experienced(jb.policies.UCB1(), History.of([1], [1], [1])), "history: 1 arms given; .* 3"),
+        (
+            experienced(jb.policies.UCB1(), History.of([1], [1], [1])),
+            "history: '1 numbers' given; .* 3 arms",
+        ),
         (experienced(SPLIT, History.of(**HISTORY)), "policy: 'FixedSplit' given; .* that adds up"),
         (InBatches(SPLIT, size=2), "policy: 'FixedSplit' given; it must be a policy that adds up"),
     ],
