@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jaxbandits.apps.live.agent import Agent
-from jaxbandits.core.checks import InputError
+from jaxbandits.core import InputError
 
 # Counters of Prometheus
 _GROWS = ("requests", "turned_away", "cancelled", "late", "pulls", "lost", "failed", "above")

@@ -90,7 +90,6 @@ def test_a_request_is_settled_once() -> None:
     for call, message in (
         (lambda: agent.cancel(third), "ticket: 3 given; .* it was settled, or given up"),
         (lambda: agent.learn(77, cost=0.0), "ticket: 77 given; .* never given"),
-        (lambda: agent.learn(True, cost=0.0), "ticket: True given; .* never given"),
         (lambda: agent.learn(first, cost=-0.01), "cost: -0.01 given; it must be an amount"),
         (lambda: agent.learn(first, cost=2e6, confirm=True), "cost: 2000000.0 given; .* 0 to 1e"),
         (lambda: agent.learn(first, cost=np.nan), "cost: nan given"),
@@ -227,7 +226,7 @@ def test_a_cost_above_the_bound_is_booked_and_a_wrong_unit_is_not() -> None:
     first, second = agent.choose(n=2)
     with pytest.raises(
         Misuse,
-        match=r"cost: 4000 given; .* at most 100 times the bound of a, 10, or be told with conf",
+        match=r"cost: 4000 given; .* at most 10, 100 times its bound, or be told with conf",
     ):
         agent.learn(first, reward=1.0, cost=4000)
     agent.learn(first, reward=1.0, cost=Decimal("0.15"))
@@ -293,7 +292,8 @@ def test_a_quantile_is_of_the_arms_last_costs(monkeypatch: pytest.MonkeyPatch) -
     expected above it.
     """
     monkeypatch.setattr(ledgers, "_COSTS_KEPT", 64)
-    agent, costs = new_agent(Clock(), arms={"a": 9.0, "b": 9.0}, budgets=(), hold=0.9), []
+    changes: Any = {"arms": {"a": 9.0, "b": 9.0}, "budgets": [Budget(500.0, DAY, name="day")]}
+    agent, costs = new_agent(Clock(), hold=0.9, **changes), []
     for cost in np.random.default_rng(0).gamma(2.0, 0.5, 100).round(3):
         agent.learn(agent.choose(available=["a"]), reward=1.0, cost=cost)
         costs.append(float(cost))
@@ -301,16 +301,8 @@ def test_a_quantile_is_of_the_arms_last_costs(monkeypatch: pytest.MonkeyPatch) -
         above = int(len(last) * (1 - 0.9))
         assert agent.statistics()["arms"]["a"]["hold"] == (last[-1 - above] if above else 9.0)
     assert agent.statistics()["arms"]["b"]["hold"] == 9.0
-
-
-def test_holding_a_quantile_frees_money_and_says_what_is_at_risk() -> None:
-    rng, budgets = random.Random(0), [Budget(50.0, DAY, name="day")]
-    agent = new_agent(Clock(), arms={"a": 1.0}, budgets=budgets, hold=0.9)
-    for _ in range(200):
-        agent.learn(agent.choose(), reward=1.0, cost=0.01 + 0.04 * rng.random())
-    ticket = agent.choose()
-    assert 0.045 < ticket.reserved < 0.06
-    assert agent.statistics()["budgets"]["day"]["at_risk"] == pytest.approx(1.0 - ticket.reserved)
+    held = agent.choose(available=["a"]).reserved
+    assert held < 9.0 and agent.statistics()["budgets"]["day"]["at_risk"] == 9.0 - held
 
 
 def test_callers_have_caps_of_their_own_and_learn_together() -> None:
@@ -339,39 +331,6 @@ def test_callers_have_caps_of_their_own_and_learn_together() -> None:
 
 
 # --- failures
-
-
-def test_a_dead_arm_is_set_aside_and_tried_now_and_then() -> None:
-    """Sixty requests an hour for six hours: once its failures are known, at most five go to it;
-    then it is back.
-    """
-    clock, rng, dead = Clock(), random.Random(0), [0]
-    agent = new_agent(
-        clock, arms={"a": 0.1, "b": 0.1}, budgets=[Budget(50.0, DAY)], policy=OmegaUCB()
-    )
-
-    def serve(works: bool) -> str:
-        clock.now += 60.0
-        ticket = agent.choose()
-        if ticket.arm == "a" and not works:
-            agent.fail(ticket)
-        else:
-            agent.learn(
-                ticket, reward=2.0 * rng.random() * (0.9 if ticket.arm == "a" else 0.5), cost=0.05
-            )
-        return ticket.arm
-
-    before = [serve(True) for _ in range(300)]
-    assert before.count("a") > 200
-    while not agent.statistics()["arms"]["a"]["aside"]:
-        serve(False)
-    assert agent.statistics()["arms"]["a"]["failed"] == 3
-    dead = [serve(False) for _ in range(360)]
-    assert 1 <= dead.count("a") <= 5
-    while agent.statistics()["arms"]["a"]["aside"] or serve(True) != "a":
-        clock.now += 60.0
-    after = [serve(True) for _ in range(300)]
-    assert after.count("a") > 150
 
 
 def test_a_breaker_has_one_request_on_trial() -> None:
@@ -833,22 +792,20 @@ def of(*amount: Any, **more: Any) -> dict[str, Any]:
     [
         ({"policy": "ucb"}, "policy: 'ucb' given"),
         ({"policy": OmegaUCB(rho=[0.1, 0.2])}, "policy: .* one setting"),
-        ({"policy": OmegaUCB(rho=-1.0)}, r"OmegaUCB.rho: -1.0 given"),
         ({"policy": jb.policies.Zooming(lipschitz=1.0)}, "'Zooming' given; .* finitely many"),
         ({"policy": jb.policies.Guarded(OmegaUCB())}, "'no null"),
-        *(({"policy": x}, "given; it must be one that serves: an index") for x in NEVER_SERVE),
-        ({"policy": PricePacer(budgets=2)}, "PricePacer.budgets: 2 given; it must be 3"),
+        *(({"policy": x}, "given; it must be one that serves") for x in NEVER_SERVE),
         ({"policy": PricePacer(), "budgets": ()}, r"budgets: \(\) given; .* one for PricePacer"),
         ({"arms": {}}, "arms: {} given"),
         ({"arms": {"a": -1.0}}, r"arms\['a'\]: -1.0 given"),
         ({"arms": {3: 1.0}}, "arms: 3 given; it must be names"),
         ({"reward_bound": 0.0}, "reward_bound: 0.0 given"),
-        ({"budgets": BUDGETS[0]}, r"budgets: Budget\(.* given; it must be a list of jb.live.Bud"),
+        ({"budgets": BUDGETS[0]}, "budgets: .* a list of jb.live.Bud"),
         ({"budgets": [Budget(1.0, DAY), Budget(2.0, DAY)]}, "of different names"),
         (of(1e-12, DAY), "budget.amount: 1e-12 given; it must be at least 1e-9"),
         (of(1.0, DAY, arms=("none",)), "'none' given; it must be one of small, middle, large"),
         (of(1.0, DAY, arms="small"), "budget.arms: 'small' given; it must be a list of names"),
-        (of(1.0, datetime.timedelta(days=1)), r"budget.every: .* a number of seconds \(total_sec"),
+        (of(1.0, datetime.timedelta(days=1)), "budget.every: .* a finite number above 0"),
         (of(1.0, "year"), r"budget.every: 'year' given; .* one of day, week, month"),
         (of(1.0, "day", zone="Mars/Base"), r"budget.zone: .* the name of a time zone"),
         (of(1.0, DAY, per="team"), "budget.per: 'team' given; it must be None or 'caller'"),
@@ -858,9 +815,8 @@ def of(*amount: Any, **more: Any) -> dict[str, Any]:
         (of(1.0, DAY, of="tokens"), "budget.of: 'tokens' given; it must be 'money' or 'requ"),
         ({"policy": LinUCB()}, "context: None given; it must be how many numbers are known of a"),
         ({"policy": LinUCB(), "context": 0}, "context: 0 given; it must be a whole number from 1"),
-        ({"policy": LinUCB(), "context": ("arm", 2)}, r"context: \('arm', 2\) given; .* to 65536"),
         ({"traffic": [20] * 24}, "traffic: .* a jb.live.Traffic"),
-        ({"traffic": Traffic([0, 0])}, "traffic.expected: .* at least one request"),
+        ({"traffic": Traffic([0, 0])}, "traffic.expected: .* at least one in all"),
         ({"clock": 5.0}, "clock: 5.0 given; it must be a function that gives seconds"),
         ({"hold": 1.0}, "hold: 1.0 given; it must be 'bound', or a quantile"),
         ({"lost": "all"}, "lost: 'all' given; it must be 'bound' or 'mean'"),
