@@ -163,7 +163,7 @@ class Setup:
         names += [name for name in terms["arms"] if name not in names]
         if len(names) > len(self.names) and self.by_arm:
             each = f"{self.by_arm} has one value for each of {len(self.names)} arms"
-            raise InputError(f"arms: one more given; {each}")
+            raise Misuse(f"arms: one more given; {each}")
         return Setup(terms, names, policy_of(terms["policy"], custom))
 
     def remembers_as(self, old: Setup) -> bool:
@@ -245,9 +245,8 @@ class Pupil:
 
     def read(self, ledger: ServiceLedger) -> tuple[list[Any], list[int]]:
         """The next events, and what is taught of each arm where nobody knows the cost."""
-        rows = ledger.rows(
-            "SELECT * FROM events WHERE n > ? ORDER BY n LIMIT ?", self._last, _EVENTS_A_PART
-        )
+        part = "SELECT * FROM events WHERE n > ? ORDER BY n LIMIT ?"
+        rows = ledger.rows(part, self._last, _EVENTS_A_PART)
         arms = ledger.rows("SELECT id, pulls, cost FROM arms ORDER BY id")
         return rows, [-(-c // pulls) if pulls else self._setup.bounds[k] for k, pulls, c in arms]
 
