@@ -227,13 +227,3 @@ def test_a_comparison_begins_without_what_is_slow_to_import() -> None:
     code = "import sys, jaxbandits.apps._cli.compare, jaxbandits.environments.closing\n"
     code += "print(*(m for m in ('scipy.optimize', 'xarray', 'pandas') if m in sys.modules))"
     assert python(code).stdout.split() == []
-
-
-def test_the_commands_help_loads_no_jax() -> None:
-    code = (
-        "import sys\nfrom jaxbandits.apps._cli.console import main\n"
-        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "print(*(m for m in ('jax', 'xarray', 'scipy') if m in sys.modules), file=sys.stderr)"
-    )
-    done = python(code)
-    assert "which policy spends a budget best" in done.stdout and done.stderr.split() == []

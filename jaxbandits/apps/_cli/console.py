@@ -220,15 +220,15 @@ def keep_programs() -> None:
 # --- The command
 
 
-# Of each job: what it is for, and the module with its `parser` and its `run`
+# Of each job, whose module has a `parser` and a `run`, what it is for
 _JOBS = {
-    "read": ("show how a file of arms is read", "read"),
-    "compare": ("which policy spends a budget best", "compare"),
-    "demo": ("regret, sensitivity and a gradient in three pictures", "demo"),
-    "sweep": ("regret over grids, survives a kill", "sweep"),
-    "status": ("what is done of a sweep, what is left", "sweep"),
-    "audit": ("check the log of a live agent by deciding again", "audit"),
-    "tune": ("find a policy's parameter by gradient descent", "tune"),
+    "read": "show how a file of arms is read",
+    "compare": "which policy spends a budget best",
+    "demo": "regret, sensitivity and a gradient in three pictures",
+    "sweep": "regret over grids, survives a kill",
+    "status": "what is done of a sweep, what is left",
+    "audit": "check the log of a live agent by deciding again",
+    "tune": "find a policy's parameter by gradient descent",
 }
 
 
@@ -283,7 +283,7 @@ def _run(argv: list[str]) -> int:
 
     job = argv[0] if argv else None
     if job is None or job.startswith("-"):
-        commands = [f"  {name:7}  {about}" for name, (about, _) in _JOBS.items()]
+        commands = [f"  {name:7}  {about}" for name, about in _JOBS.items()]
         epilog = "\n".join(["commands (each has --help):", *commands])
         parser = Parser("", "Simulate bandits whose arms cost money.", epilog=epilog)
         parser.usage = f"jaxbandits {'|'.join(_JOBS)} …"
@@ -293,12 +293,11 @@ def _run(argv: list[str]) -> int:
     if job not in _JOBS:
         may_be = f"one of {', '.join(_JOBS)}"
         raise InputError(f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be {may_be}")
-    module: Any = importlib.import_module(f"{__package__}.{_JOBS[job][1]}")
-    prefix = "status_" if job == "status" else ""
-    arguments = getattr(module, f"{prefix}parser")().parse(argv[1:])
+    module: Any = importlib.import_module(f"{__package__}.{job}")
+    arguments = module.parser().parse(argv[1:])
     arguments.job = job
     keep_programs()
-    return getattr(module, f"{prefix}run")(arguments, argv)
+    return module.run(arguments, argv)
 
 
 if __name__ == "__main__":

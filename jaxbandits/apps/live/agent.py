@@ -447,10 +447,8 @@ class Agent:
             if cost is not None or do == "learn":
                 paid, largest = billionths("cost", cost), terms["times_bound"] * bound
                 if paid > largest and not confirm:
-                    may_be = (
-                        f"at most {largest / BILLION:g}, {terms['times_bound']:g} times its bound"
-                    )
-                    raise bad("cost", cost, f"{may_be}, or be told with confirm=True")
+                    times = f"{terms['times_bound']:g} times its bound, or confirm=True"
+                    raise bad("cost", cost, f"at most {largest / BILLION:g}, {times}")
                 cost = paid
             ledger.settle(self._time(ledger), do, request, reward, cost)
 

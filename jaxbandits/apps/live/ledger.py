@@ -601,9 +601,8 @@ class ServiceLedger:
         tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
         # Whether its outcomes are learnt or noted yet is no part of it
         tables["service"][0][-1] = self.setup.program.learnt(self.service["learnt"])
-        for account in self.setup.accounts:
-            running = self.rows(sql, account.name, account.period(now)[1])
-            tables["periods"] = [*tables.get("periods", []), *map(list, running)]
+        running = [(x.name, x.period(now)[1]) for x in self.setup.accounts]
+        tables["periods"] = [list(row) for key in running for row in self.rows(sql, *key)]
         return dumped(tables)
 
     def _keep(self, now: float | None) -> None:
@@ -662,8 +661,7 @@ class ServiceLedger:
         requests = self.rows("SELECT * FROM tickets")
         for request in requests:  # other budgets may pay for them
             self.charge(request, -request["held"], -1)
-        books = {x.name: (x, *self.balance(x, now)) for x in old.accounts if not x.per_caller}
-        books |= {x.name: (x, 0, 0) for x in old.accounts if x.per_caller}
+        books = {x.name: (x, *self.balance(x, now)) for x in old.accounts}
         text = dumped(setup.terms), last_arguments if arguments is None else dumped(arguments)
         self.db.execute("DELETE FROM terms")
         self._insert("terms", version + 1, *text)

@@ -224,10 +224,7 @@ def test_a_cost_above_the_bound_is_booked_and_a_wrong_unit_is_not() -> None:
     clock = Clock()
     agent = new_agent(clock, budgets=[Budget(0.31, DAY, name="day")], arms={"a": 0.1, "b": 0.2})
     first, second = agent.choose(n=2)
-    with pytest.raises(
-        Misuse,
-        match=r"cost: 4000 given; .* at most 10, 100 times its bound, or be told with conf",
-    ):
+    with pytest.raises(Misuse, match=r"cost: 4000 given; .* at most 10, 100 times its bound"):
         agent.learn(first, reward=1.0, cost=4000)
     agent.learn(first, reward=1.0, cost=Decimal("0.15"))
     agent.learn(second, reward=1.0, cost=0.6)
@@ -279,12 +276,8 @@ def test_lost_requests_are_charged_the_mean_or_the_bound() -> None:
             agent.expire(older_than=5.0)
         with pytest.raises(Settled):
             agent.learn(5, reward=1.0, cost=0.1)
-        numbers = agent.statistics()
-        assert (numbers["late"], numbers["arms"]["a"]["lost"], numbers["arms"]["a"]["failed"]) == (
-            1,
-            2,
-            2,
-        )
+        numbers, row = agent.statistics(), agent.statistics()["arms"]["a"]
+        assert (numbers["late"], row["lost"], row["failed"]) == (1, 2, 2)
 
 
 def test_a_quantile_is_of_the_arms_last_costs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,9 +302,7 @@ def test_callers_have_caps_of_their_own_and_learn_together() -> None:
     clock = Clock()
     budgets = [Budget(10.0, DAY, name="all"), Budget(0.2, DAY, name="each", per="caller")]
     agent = new_agent(clock, arms={"a": 0.1}, budgets=budgets, policy=PricePacer(start=0.0))
-    with pytest.raises(
-        Misuse, match="caller: None given; it must be a name, since each is a budget of each caller"
-    ):
+    with pytest.raises(Misuse, match="caller: None given; it must be a name, since each is"):
         agent.choose()
     for caller in ("ann", "bob"):
         assert agent.choose(caller=caller) and agent.choose(caller=caller)
@@ -320,12 +311,8 @@ def test_callers_have_caps_of_their_own_and_learn_together() -> None:
     for ticket in agent.open():
         agent.learn(ticket, reward=1.0, cost=0.05)
     assert agent.left("bob") == {"all": 9.8, "each": 0.1} and list(agent.left()) == ["all"]
-    assert agent.charged("ann")["each"] == {0.0: 0.1} and memory(agent).learnt.pulls.tolist() == [
-        4,
-        0,
-        0,
-        0,
-    ]
+    assert agent.charged("ann")["each"] == {0.0: 0.1}
+    assert memory(agent).learnt.pulls.tolist() == [4, 0, 0, 0]
     clock.now = DAY
     assert agent.choose(caller="ann") is not None
 
@@ -405,11 +392,8 @@ def test_arms_that_are_sold_out_are_closed() -> None:
         Budget(3, "ever", ("large",), of="requests", name="stock"),
     )
     agent = new_agent(clock, policy=MUCB(), budgets=[free, stock], arms={"small": 0, "large": 1.0})
-    assert Counter(x.arm if x else None for x in agent.choose(n=7)) == {
-        "small": 2,
-        "large": 3,
-        None: 2,
-    }
+    arms = Counter(x.arm if x else None for x in agent.choose(n=7))
+    assert arms == {"small": 2, "large": 3, None: 2}
     assert agent.left() == {"free": 0, "stock": 0} and agent.renews_at() == DAY
     with pytest.raises(Unpayable, match="no arm can be paid, or has requests left"):
         agent.choose(available=["large"], must=True)
@@ -418,13 +402,8 @@ def test_arms_that_are_sold_out_are_closed() -> None:
     assert [x.arm if x else None for x in agent.choose(n=2)] == ["large", None]
     clock.now = DAY
     assert agent.choose(n=3)[:2] == agent.open()[-2:] and agent.renews_at() == 2 * DAY
-    numbers = agent.statistics()["budgets"]["stock"]
-    assert (numbers["granted"], numbers["charged"], numbers["left"], numbers["overspent"]) == (
-        3,
-        3,
-        0,
-        0,
-    )
+    stocked = agent.statistics()["budgets"]["stock"]
+    assert [stocked[x] for x in ("granted", "charged", "left", "overspent")] == [3, 3, 0, 0]
     agent.change(budgets=[free, dataclasses.replace(stock, amount=4)])  # one more came in
     assert agent.choose().arm == "large" and agent.choose() is None
 
@@ -453,14 +432,8 @@ def test_no_policy_pulls_a_closed_arm(name: str) -> None:
     agent = new_agent(
         clock, policy=SERVE[name], arms=arms, budgets=budgets, breaker=Breaker(2, 900.0, 3600.0)
     )
-    held, sold, hourly, fails, served, none = (
-        Decimal(0),
-        0,
-        Counter[float](),
-        Counter[str](),
-        Counter[str](),
-        0,
-    )
+    held, sold, none, hourly = Decimal(0), 0, 0, Counter[float]()
+    fails, served = Counter[str](), Counter[str]()
     until, trips, removed = dict.fromkeys(arms, 0.0), Counter[str](), set[str]()
     for request in range(400):
         clock.now += 60.0
@@ -508,9 +481,7 @@ def test_a_policy_that_picks_a_closed_arm_is_refused() -> None:
 
     agent = new_agent(Clock(), policy=Stubborn(), budgets=())
     assert agent.choose().arm == "middle"
-    with pytest.raises(
-        Misuse, match=r"^policy: arm 1 chosen; it must be open \(view.available\) in .*Stubborn"
-    ):
+    with pytest.raises(Misuse, match=r"^policy: arm 1 chosen; it must be open .*Stubborn"):
         agent.choose(available=["small"])
     assert agent.statistics()["requests"] == 1
 
