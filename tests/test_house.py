@@ -56,9 +56,7 @@ FLOOR = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 
 
 def imported(name: str) -> list[tuple[str, str]]:
-    """(module, name) of all that a module takes from the package, also inside of functions; not for
-    types only.
-    """
+    """(module, name) that a module takes from the package, in functions too; no types."""
     blocks = [
         x
         for x in ast.walk(TREES[name])
@@ -129,9 +127,7 @@ def room(name: str) -> str:
 
 
 def _beside(above: str, below: str) -> bool:
-    """On one floor, those named first are imported by those named later, and policies know no
-    environment.
-    """
+    """On one floor later names import earlier ones, and policies know no environment."""
     floor = FLOORS[FLOOR[above]]
     in_order = FLOOR[above] == FLOOR[below] and floor.index(below) < floor.index(above)
     return in_order and (above, below) not in (

@@ -63,9 +63,7 @@ def test_exact_ties_go_to_a_single_arm_then_to_the_lowest_index():
 
 @pytest.mark.parametrize(("arms", "largest"), [(2, 9), (7, 9), (100, 10_000)])
 def test_the_choice_is_that_of_all_pairs_but_for_rounding(arms, largest):
-    """Bounds clipped to [0, 1], costs of exactly c; and few pulls each, so that lines of several
-    arms coincide.
-    """
+    """Bounds clipped to [0, 1], costs of exactly c; few pulls, so lines of arms coincide."""
     rng = np.random.default_rng(arms)
     pulls = rng.integers(1, largest, (1000, arms))
     mean = rng.binomial(pulls, rng.random((2, 1000, arms))) / pulls
