@@ -21,7 +21,7 @@ import xarray
 import jaxbandits as jb
 from jaxbandits import _files
 from jaxbandits._plots import Picture
-from jaxbandits.apps._cli.sweep import status_lines
+from jaxbandits.apps._cli.status import status_lines
 from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
 from jaxbandits.sweeps import spec as spec_module
 from jaxbandits.sweeps.drawing import _one_curve

@@ -18,7 +18,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits._engine import pool
-from jaxbandits.apps._cli.sweep import status_lines
+from jaxbandits.apps._cli.status import status_lines
 from jaxbandits.core.checks import InputError
 from jaxbandits.sweeps import UnfinishedError, executors, open_engine
 from jaxbandits.sweeps.executors import shared_programs
