@@ -74,6 +74,6 @@ def test_what_is_left_must_be_told(policy: Any) -> None:
     world = jb.environments.WithNullArm(arms)
     with pytest.raises(
         jb.InputError,
-        match="constraint: it tells nothing of what is left; it must be one that does",
+        match="constraint: it does not report what is left; it must be one that does",
     ):
         jb.simulate(policy, world, jb.Horizon(5), key=jax.random.key(0))

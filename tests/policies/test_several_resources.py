@@ -435,7 +435,7 @@ def test_what_they_need_is_said() -> None:
         jb.InputError, match="one whose budgets renew given; it must tell totals to spend"
     ):
         jb.simulate(policies.InFlight(policies.PrimalDualBwK()), later, renewing, key=KEY)
-    with pytest.raises(jb.InputError, match="it tells nothing of what is left"):
+    with pytest.raises(jb.InputError, match="it does not report what is left"):
         jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
 
 

@@ -24,7 +24,7 @@ def parser() -> Parser:
     """The parser of ``read``."""
     command = Parser(
         prog="jaxbandits read",
-        description="Show what was understood of an arms file: arms, means with intervals, what was left out and why.",
+        description="Show how an arms file is read: arms, means with intervals, skipped rows and why.",
         epilog=f"{FORMATS}\nExample:\n  jaxbandits read ads.csv --columns name=Campaign,cost=Kosten\n",
     )
     command.add_argument(
