@@ -105,7 +105,7 @@ def _whole_rounds(value: Any, environment: Environment) -> np.ndarray:
 
 @pytree
 class TotalBudget(Constraint):
-    """Play until ``budget`` is spent; money is the clock, and the regret is the budgeted regret.
+    """Runs end when ``budget`` is spent; money is the clock, and the regret is the budgeted regret.
 
     A lane ends as soon as spent ≥ B. The pull that exceeds the budget *counts* with its reward (the
     rule of Heyden et al., KDD 2024) or *forfeits* it (B-Zoom; RCB): then no more than the budget is

@@ -265,7 +265,7 @@ class ContextualArms(CountedArms):
         arms: int | None = None,
         present: Any = None,
     ) -> ContextualArms:
-        """From means of one's own.
+        """From means of your own.
 
         Args:
             reward, cost, contexts, noise, resources: see the class.
@@ -442,7 +442,7 @@ class ContextualArms(CountedArms):
         return edge.sum(axis=(1, 2)) / np.isfinite(reward).sum(axis=(1, 2))
 
     def value_of_context(self, constraint: Constraint, samples: int = 2**16) -> list[ContextValue]:
-        """Host: what contexts are worth under a constraint, of each instance.
+        """Host: the value of seeing contexts under a constraint, of each instance.
 
         With rounds as a limit the value of a request, rest allowed,
 

@@ -280,7 +280,7 @@ def rate_with_shares(
     *,
     of: str = "pulls",
 ) -> float:
-    """What who knows the means earns while each arm gets its least share s, with S = Σ s.
+    """The best rate for known means if each arm gets its least share s, with S = Σ s.
 
     Of the pulls, where money is the clock, for a unit of money
 

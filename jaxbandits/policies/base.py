@@ -532,5 +532,5 @@ def money_left(view: View) -> Total:
     """c·t − Σ_{s<t} c_s, exactly; InputError if the constraint does not report what is left."""
     if view.left is None:
         may_be = "one that does, such as TotalBudget or AverageCost"
-        raise InputError(f"constraint: it tells nothing of what is left; it must be {may_be}")
+        raise InputError(f"constraint: it does not report what is left; it must be {may_be}")
     return view.left

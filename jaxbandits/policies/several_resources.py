@@ -152,7 +152,7 @@ def totals_left(view: View, resources: int) -> Total:
     money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
     if money.part.shape[0] not in (resources, resources + 1):
         must = f"{resources}, or {resources + 1} with time, as the environment has {resources} resources"
-        raise InputError(f"constraint: {money.part.shape[0]} totals told; there must be {must}")
+        raise InputError(f"constraint: {money.part.shape[0]} totals reported; there must be {must}")
     return money
 
 

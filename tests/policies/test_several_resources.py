@@ -421,7 +421,7 @@ def test_what_they_need_is_said() -> None:
     renewing = jb.Renewing(amount=[5.0], every=[2], requests=[8, 12])
     with pytest.raises(jb.InputError, match="one whose budgets renew given"):
         jb.simulate(policies.InFlight(policies.PrimalDualBwK()), later, renewing, key=KEY)
-    with pytest.raises(jb.InputError, match="it tells nothing of what is left"):
+    with pytest.raises(jb.InputError, match="it does not report what is left"):
         jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
 
 

@@ -243,7 +243,7 @@ def test_an_arm_that_closes_is_closed_and_not_worse() -> None:
             "Floored.share: .* one for each of",
         ),
         (policies.CSUCB(alpha=0.1, horizon=9, costs=[0.5, 0.1]), "CSUCB.costs: '2 numbers' given"),
-        (policies.Elimination(), "constraint: it tells nothing of what is left"),
+        (policies.Elimination(), "constraint: it does not report what is left"),
     ],
 )
 def test_bad_input_is_one_line(policy: Any, message: str) -> None:

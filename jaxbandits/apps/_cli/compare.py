@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # jax is imported by the jobs: the help comes without it.
 
 FORMATS = """\
-The arms file is a CSV file; with one of these headers nothing more need be said, else --columns says what is what:
+The arms file is a CSV file; these headers are recognised; for others name the columns with --columns:
   name,clicks,spent,conversions         counts; means are taken per click
   name,reward,cost                      a log, one row per pull
   name,mean_reward,mean_cost            means per pull
@@ -48,9 +48,9 @@ def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
 READING_TABLE = """\
 --columns  name=TITLE,…  which column is what, see below; as cost a number: what every pull costs
 --drop  TEXT  leave out rows with this cell, such as a total (repeatable)
---decimal  .|,  the decimal sign (default: told from the file)
---encoding  NAME  of the file's text (default: told from the file)
---wide  -  a row is a request, and each arm has a column of what it brought, perhaps one of its cost
+--decimal  .|,  the decimal sign (default: detected)
+--encoding  NAME  of the file's text (default: detected)
+--wide  -  a row is a request, and each arm has a reward column and optionally a cost column
 """
 
 
@@ -180,7 +180,7 @@ def loaded(name: str) -> type[Policy]:
 _EPILOG = f"""\
 {FORMATS}
 Parameters of policies are options too, and each value is one setting: --rho 0.0625,0.25,1. What else can be set, the
-names of all policies' parameters among it, stands in Python: jaxbandits.compare, jaxbandits.policies.
+names of all policies' parameters among it, is documented in Python: jaxbandits.compare, jaxbandits.policies.
 
 Example:
   jaxbandits compare --arms ads.csv --budget 500 --policies omega_ucb,bts,m_ucb --rho 0.0625,0.25,1
@@ -197,10 +197,10 @@ _OPTIONS = f"""\
 --runs  R  of each setting on each instance, with --until at most (1000; fewer where days are played)
 --until  clear|best  stop when all pairs of settings are clear, or one is clearly ahead of all others
 --growth  G|none  an arm sells at most G times what it sold in the file, a log has G times its requests (2; a log 1)
---decide  daily|per-click|N  how often one decides by what is known (daily, where the file has days)
---start  file|nothing  policies start from what the file has counted, or from nothing (file)
---uncertainty  means|given  true means of each run drawn from what the file leaves open, or as in the file (means)
---noise  bernoulli|beta|clicks|empirical  a pull (clicks for counts, empirical for a log, else bernoulli)
+--decide  daily|per-click|N  how often the policy decides (daily, if the file has days)
+--start  file|nothing  policies start from the file's counts, or without data (file)
+--uncertainty  means|given  draw each run's true means from a posterior, or take the file's (means)
+--noise  bernoulli|beta|clicks|empirical  law of an outcome (clicks for counts, empirical for a log, else bernoulli)
 --seed  S  the same seed gives the same numbers (0)
 --out  DIR  folder for {", ".join(FILES)} (jaxbandits-out)
 --progress  -  a progress bar on stderr (default: on a terminal; elsewhere a line every ten seconds)

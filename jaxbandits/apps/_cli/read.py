@@ -22,9 +22,7 @@ _PULLS_SUGGESTED = 100_000  # that the suggested budget pays for
 
 def parser() -> Parser:
     """The parser of ``read``."""
-    about = (
-        "Show what was understood of an arms file: arms, means with intervals, what is left out."
-    )
+    about = "Show how an arms file is read: arms, means with intervals, skipped rows and why."
     example = "Example:\n  jaxbandits read ads.csv --columns name=Campaign,cost=Kosten\n"
     table = "file  FILE  the arms, a CSV file (see below); - for standard input\n"
     return Parser("read", about, table + READING_TABLE, READING_TYPES, f"{FORMATS}\n{example}")

@@ -347,7 +347,7 @@ def _find_roles(sheet: _Sheet) -> None:
         kinds.remove("log")
     if len(kinds) != 1:
         fits = " and ".join(kinds) or "no kind"
-        raise sheet.error(f"the header fits {fits}; say --columns, what is what")
+        raise sheet.error(f"the header fits {fits}; name the columns with --columns")
     sheet.kind, said = kinds[0], {AS.get(role, role) for role in sheet.columns}
     roles = (*KINDS[sheet.kind], "instance", "time", "cost2", "over")
     sheet.at = {role: at[role] for role in roles if role in at}

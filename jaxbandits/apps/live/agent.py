@@ -48,7 +48,7 @@ _CHANGE = ("budgets", "traffic", "hold", "lost", "breaker", "times_bound", "rete
 
 @dataclasses.dataclass(frozen=True)
 class Ticket:
-    """A request that was let through.
+    """A request that was assigned to an arm.
 
     Attributes:
         id: its number, which is that of its round.
@@ -570,13 +570,13 @@ class Agent:
             return ledger.renews_at(self._reading(ledger), None, caller)
 
     def open(self) -> list[Ticket]:
-        """The tickets whose outcome is waited for."""
+        """The tickets whose outcome has not arrived."""
         with self._transaction(write=False) as ledger:
             rows = ledger.rows("SELECT * FROM tickets WHERE lost = 0 ORDER BY id")
             return list(map(self._ticket, rows))
 
     def statistics(self) -> dict[str, Any]:
-        """What the agent knows and did, as plain numbers: whole counts of all time, and money of
+        """The agent's statistics as plain numbers: whole counts of all time, and money of
         this period.
 
         Of each arm: ``pulls`` (known costs), mean ``reward`` and ``cost`` with standard errors,
@@ -648,7 +648,7 @@ class Agent:
             return ledger.service["now"] or 0.0
 
     def resume(self) -> None:
-        """Take the clock at its word, wherever it stands now, in all processes."""
+        """Accept the clock's present reading as right, in all processes."""
         with self._transaction() as ledger:
             ledger.clock(self._clock.reading())
 
@@ -668,7 +668,7 @@ class Agent:
                 raise bad("path", str(place), f"a file that can be written ({problem})") from None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._ledger.db.close()
 
