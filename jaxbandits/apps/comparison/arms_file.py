@@ -624,7 +624,9 @@ def _check(rows: _Rows, wide: bool) -> None:
     if kind == "log" and not wide and "pulls" not in sheet.columns:
         reason = "" if again else "no name has two rows"
         is_daily = time is not None and bool((time == time.astype("datetime64[D]")).all())
-        if is_daily and len({*zip(code.tolist(), time.tolist(), strict=True)}) == len(code):
+        if is_daily and len({*zip(code.tolist(), np.asarray(time).tolist(), strict=True)}) == len(
+            code
+        ):
             reason = reason or "every name has one row for each day"
         if reason:
             say = "Say --columns pulls=… (what counts them), or pulls=1"

@@ -581,7 +581,9 @@ def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) 
     comparison, ends = None, np.cumsum([0, *counts])
     for number, lineup in reversed(list(enumerate(plan.together))):
         span, is_own = slice(ends[number], ends[number + 1]), lineup is plan.played
-        accounts = Accounts(pulls[span], *means.values(), earned[:, span].sum(axis=0))
+        accounts = Accounts(
+            pulls[span], means["mean reward"], means["mean cost"], earned[:, span].sum(axis=0)
+        )
         own = plan if is_own else plan.alone(played=lineup)
         parts_of = {name: x[span] for name, x in columns.items()}
         comparison = _comparison(own, parts_of, accounts, clear if is_own else None, comparison)

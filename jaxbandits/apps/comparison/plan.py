@@ -294,7 +294,8 @@ class Played:
         members = [(policy, n) for policy in self.policies for n in range(policy.count)]
         (policy, n), name = members[setting], self.labels[setting]
         at = [candidate is policy for candidate in self.policies]
-        starts, sums = (tuple(itertools.compress(x, at)) for x in (self.starts, self.sums))
+        starts = tuple(itertools.compress(self.starts, at))
+        sums = tuple(itertools.compress(self.sums, at))
         return Played((policy.only(n),), {name: self.records[name]}, starts, self.cadence, sums)
 
     def with_horizon(self, rounds: int | None) -> Played:

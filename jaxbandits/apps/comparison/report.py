@@ -461,7 +461,7 @@ def answer_files(
 ) -> dict[str, bytes]:
     """A table of the arms, all numbers, pictures and the page, by file name."""
     facts = _plain(answer.data.to_dict()) | {"warnings": answer.warnings}
-    of_arms = [x for x, y in answer.data.items() if y.dims == ("instance", "arm")]
+    of_arms = [str(x) for x, y in answer.data.items() if y.dims == ("instance", "arm")]
     frame = answer.data[of_arms].to_dataframe().query("name != ''")
     rows = frame.reset_index().drop(columns="arm").rename(columns={"name": "arm"})
     columns = ["instance", "arm", *(x for x in of_arms if x != "name")]
