@@ -1,0 +1,720 @@
+"""The trace of one lane, written anew for some lanes side by side in one kernel of a GPU.
+
+The compiler of a kernel knows arrays of 2ⁿ numbers, but no part of one and no gather. So here a
+value of shape ``S`` is a NumPy array of objects of that shape, and each *entry* is one number of
+every lane: a NumPy number, known while tracing; an array ``[lane]``; or an :class:`Arm`, a column
+of an array ``[lane, arm]``, a *tile*. What only moves numbers is NumPy's and costs nothing.
+
+Entries that are a whole tile in order are computed at once, others one by one. That is a matter of
+speed, never of right and wrong: each entry is a number by itself, too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend.random import threefry_prng_impl
+
+from jaxbandits._engine.lanes import EACH, WITHIN, Rewriter, inner, scan_parts
+from jaxbandits.core import streams
+
+_UNROLLED = 64  # turns of an inner scan that are written out
+_MOST = 1024  # entries of one value that are computed one by one: a longer program is not worth it
+# What hands its values on: one kernel computes a score in one way, and holds numbers, not arrays.
+_SAME = "copy", "copy_p", "once", "optimization_barrier", "stop_gradient"
+_TAKE_TABLES = "gather", "dynamic_slice", "cond", "while", "scan", *_SAME
+
+# Whole numbers known while tracing stay known.
+_KNOWN: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert,
+    "neg": np.negative, "rem": np.fmod, "clamp": lambda low, x, high: np.clip(x, low, high),
+}  # fmt: skip
+
+
+class Arm:
+    """An entry that is a column of a tile."""
+
+    def __init__(self, tile: jax.Array, number: int):
+        self.tile, self.number = tile, number
+
+
+class Key:
+    """An entry that is a key of jax's own generator: two words."""
+
+    def __init__(self, words: Sequence[Any]):
+        self.words = words
+
+
+class Table(NamedTuple):
+    """Numbers in memory that all lanes share; bools are whole numbers there."""
+
+    load: Callable[..., Any]  # of an index for each axis, arrays of one shape
+    shape: tuple[int, ...]
+    known: np.ndarray | None = None  # if it is a constant
+
+
+def entries(shape: Sequence[int], entry: Callable[[tuple[int, ...]], Any]) -> np.ndarray:
+    """An array of the entries at its indices."""
+    made = np.empty(tuple(shape), object)
+    for i in np.ndindex(made.shape):
+        made[i] = entry(i)
+    return made
+
+
+def known(x: Any) -> np.ndarray:
+    """The entries of numbers that are known."""
+    x = np.asarray(x)
+    return entries(x.shape, lambda i: x[i])
+
+
+def numbered(shape: Sequence[int], axis: int) -> np.ndarray:
+    """0, 1, … along an axis of an array with so many axes, known; of size 1 along the others."""
+    sizes = [n if d == axis else 1 for d, n in enumerate(shape)]
+    return known(np.arange(shape[axis], dtype=np.int32).reshape(sizes))
+
+
+def _rows(value: np.ndarray) -> list[np.ndarray]:
+    """Its rows as arrays, also if each is a single entry."""
+    return [value[k, ...] for k in range(len(value))]
+
+
+def _is_known(entry: Any) -> bool:
+    return isinstance(entry, np.generic)
+
+
+def _is_in_place(entry: Any, place: int) -> bool:
+    return isinstance(entry, Arm) and entry.number == place
+
+
+def _first_line(value: np.ndarray, axis: int) -> np.ndarray:
+    """What lies along an axis, at the first place of the others."""
+    return value[
+        tuple(slice(None) if d == axis else slice(0, 1) for d in range(value.ndim))
+    ].ravel()
+
+
+def _put(line: np.ndarray, cell: Any) -> None:
+    """An array as these entries."""
+    for j in range(len(line)):
+        line[j] = cell if _is_known(cell) or cell.ndim == 1 else Arm(cell, j)
+
+
+def _all_axes(rank: int) -> tuple[tuple[int, ...], ...]:
+    """The numbers of a gather whose index is one window's, along all axes."""
+    axes = tuple(range(rank))
+    return axes, (), axes, (), ()
+
+
+def _source(entry: Any, place: int | None) -> Any:
+    """Equal for entries that are the same number, or at their places in the same tile."""
+    if isinstance(entry, Arm):
+        return id(entry.tile), None if entry.number == place else entry.number
+    return (entry.dtype, entry.tobytes()) if _is_known(entry) else id(entry)
+
+
+# --- what only moves numbers
+
+
+def _part(e: Any, x: np.ndarray) -> np.ndarray:
+    bounds = e.params["start_indices"], e.params["limit_indices"]
+    steps = e.params["strides"] or [1] * x.ndim
+    return x[tuple(map(slice, *bounds, steps))]
+
+
+def _spread_out(e: Any, x: np.ndarray, *_: Any) -> np.ndarray:
+    sizes = dict(zip(e.params["broadcast_dimensions"], x.shape, strict=True))
+    shape = e.params["shape"]
+    return np.broadcast_to(x.reshape([sizes.get(d, 1) for d in range(len(shape))]), shape)
+
+
+def _padded(e: Any, x: np.ndarray, filling: np.ndarray) -> np.ndarray:
+    out = entries(e.outvars[0].aval.shape, lambda _: filling[()])
+    for i in np.ndindex(x.shape):
+        around = zip(i, e.params["padding_config"], strict=True)
+        to = tuple(low + at * (1 + between) for at, (low, _, between) in around)
+        if all(
+            0 <= at < n for at, n in zip(to, out.shape, strict=True)
+        ):  # a padding may be negative
+            out[to] = x[i]
+    return out
+
+
+def _reshaped(e: Any, x: np.ndarray, *_: Any) -> np.ndarray:
+    return x.reshape(e.outvars[0].aval.shape)
+
+
+def _split(e: Any, x: np.ndarray) -> list[np.ndarray]:
+    return np.split(x, np.cumsum(e.params["sizes"])[:-1], e.params["axis"])
+
+
+_MOVES: dict[str, Callable[..., Any]] = {
+    "broadcast_in_dim": _spread_out,
+    "concatenate": lambda e, *xs: np.concatenate(xs, e.params["dimension"]),
+    "expand_dims": _reshaped,
+    "iota": lambda e: known(np.indices(e.params["shape"])[e.params["dimension"]].astype(e.params["dtype"])),
+    "pad": _padded,
+    "reshape": _reshaped,
+    "rev": lambda e, x: np.flip(x, e.params["dimensions"]),
+    "slice": _part,
+    "split": _split,
+    "squeeze": _reshaped,
+    "stack": lambda e, *xs: np.stack(xs, e.params["axis"]),
+    "transpose": lambda e, x: x.transpose(e.params["permutation"]),
+}  # fmt: skip
+
+
+def _sum(tile: jax.Array, axis: int) -> jax.Array:
+    return jnp.sum(tile, axis=axis, dtype=tile.dtype)
+
+
+def _extreme(kind: Any, sign: int) -> Any:
+    """The number of a kind that is larger, or smaller, than all others."""
+    if jnp.issubdtype(kind, jnp.floating):
+        return sign * np.inf
+    return jnp.iinfo(kind).max if sign > 0 else jnp.iinfo(kind).min
+
+
+# Of two numbers, of a whole tile, and of nothing (None: what no number exceeds)
+_REDUCED: dict[str, tuple[Any, Any, Any]] = {
+    "reduce_max": (lax.max, jnp.max, None),
+    "reduce_min": (lax.min, jnp.min, None),
+    "reduce_sum": (lax.add, _sum, 0),
+    "reduce_prod": (lax.mul, None, 1),
+    "reduce_or": (lax.bitwise_or, jnp.max, False),
+    "reduce_and": (lax.bitwise_and, jnp.min, True),
+}
+_SCATTERED = {
+    "scatter": None,
+    "scatter_add": lax.add,
+    "scatter_mul": lax.mul,
+    "scatter_max": lax.max,
+    "scatter_min": lax.min,
+}
+_RUNNING = {"cumsum": lax.add, "cumprod": lax.mul, "cummax": lax.max, "cummin": lax.min}
+# Of keys, as functions of their words; the generator itself as this package's own: the same bits
+_KEYED = {
+    "random_bits": threefry_prng_impl.random_bits,
+    "random_fold_in": threefry_prng_impl.fold_in,
+    "random_split": threefry_prng_impl.split,
+    "threefry2x32": lambda a, b, x, y: streams.threefry2x32((a, b), (x, y)),
+}
+
+
+class Cells(Rewriter):
+    """``side`` lanes, and ``wide`` places for the ``arms`` of each (1: no tiles)."""
+
+    def __init__(self, side: int, wide: int, arms: int):
+        self.side, self.wide, self.arms = side, wide, arms
+
+    def shared(self, x: Any) -> Any:
+        """The value of a constant."""
+        return x if isinstance(x, Table) else known(x)
+
+    def equation(self, e: Any, ins: list[Any]) -> list[Any]:
+        """By NumPy if numbers are only moved, by the rule ``p_…``, or entry by entry."""
+        name = e.primitive.name.replace("-", "_")
+        if WITHIN.fullmatch(name):
+            return self.run(*inner(e), ins)
+        if name in _SAME:
+            return ins
+        if name not in _TAKE_TABLES:
+            ins = [self._whole(name, x) if isinstance(x, Table) else x for x in ins]
+        rule = _MOVES.get(name) or getattr(self, f"p_{name}", None)
+        if name in _REDUCED:
+            rule = partial(self._reduced, *_REDUCED[name])
+        elif name in _RUNNING:
+            rule = partial(self._running, _RUNNING[name])
+        elif name in _SCATTERED:
+            rule = partial(self._scattered, _SCATTERED[name])
+        elif name in _KEYED:
+            rule = partial(self._keyed, _KEYED[name])
+        elif rule is None and EACH.fullmatch(name):
+            rule = self._elementwise
+        if rule is None:
+            raise NotImplementedError(name)
+        result = rule(e, *ins)
+        return result if e.primitive.multiple_results else [result]
+
+    def _whole(self, name: str, table: Table) -> np.ndarray:
+        if table.known is None or table.known.size > _MOST:
+            raise NotImplementedError(f"{name} of a table")
+        return known(table.known)
+
+    # --- entries as arrays
+
+    def spread(self, cell: Any, is_tile: bool) -> jax.Array:
+        """A number, ``[lane]`` or ``[lane, arm]`` as one of the last two."""
+        shape = (self.side, self.wide) if is_tile else (self.side,)
+        if _is_known(cell):
+            return jnp.full(shape, cell, cell.dtype)
+        return cell if cell.ndim == len(shape) else lax.broadcast_in_dim(cell, shape, (0,))
+
+    def places(self) -> jax.Array:
+        """The number of each arm, as a tile."""
+        return lax.broadcasted_iota(jnp.int32, (self.side, self.wide), 1)
+
+    def alone(self, entry: Any) -> Any:
+        """An entry as a known number or as ``[lane]``."""
+        if isinstance(entry, Key):
+            raise NotImplementedError("arithmetic of random keys")
+        return self.pick(entry.tile, np.int32(entry.number)) if isinstance(entry, Arm) else entry
+
+    def pick(self, tile: jax.Array, at: Any) -> jax.Array:
+        """Of all arms, this one: a sum of one number and zeros, as whole numbers."""
+        mine, kind = self.places() == self.spread(at, True).astype(jnp.int32), tile.dtype
+        is_float = jnp.issubdtype(kind, jnp.floating)
+        whole = lax.bitcast_convert_type(tile, jnp.int32) if is_float else tile.astype(jnp.int32)
+        found = jnp.sum(lax.select(mine, whole, jnp.zeros_like(whole)), axis=1, dtype=jnp.int32)
+        if kind == jnp.bool_:
+            return found != 0
+        return lax.bitcast_convert_type(found, kind) if is_float else found.astype(kind)
+
+    def joined(self, line: Sequence[Any]) -> Any:
+        """Entries side by side as one array: as few choices as there are runs of one source."""
+        first, n = line[0], len(line)
+        is_whole = n > 1 and all(map(_is_known, line)) and first.dtype.kind in "iu"
+        if is_whole and [int(x) - int(first) for x in line] == list(range(n)):
+            return self.places().astype(first.dtype) + first
+        sources = [_source(entry, place) for place, entry in enumerate(line)]
+        starts = [j for j in range(n) if j == 0 or sources[j] != sources[j - 1]]
+        cells = [line[j].tile if _is_in_place(line[j], j) else self.alone(line[j]) for j in starts]
+        tile = cells[0]
+        for start, cell in zip(starts[1:], cells[1:], strict=True):
+            is_later = self.places() >= start
+            tile = lax.select(is_later, self.spread(cell, True), self.spread(tile, True))
+        return tile
+
+    def _is_side(self, line: Sequence[Any]) -> bool:
+        """Are most of these entries a tile's, at their places?"""
+        return 1 < len(line) <= self.wide and 2 * sum(
+            map(_is_in_place, line, range(len(line)))
+        ) > len(line)
+
+    def _axis(self, values: Sequence[np.ndarray]) -> int | None:
+        """The axis along which arrays of entries, of one shape, are computed side by side."""
+        if self.wide == 1 or not values[0].size:
+            return None
+        firsts = [(d, _first_line(x, d)) for d in range(values[0].ndim) for x in values]
+        if (axis := next((d for d, line in firsts if self._is_side(line)), None)) is not None:
+            return axis
+        # Numbers of arms meet something of a lane
+        numbers = [x for x in values if all(map(_is_known, x.flat))]
+        if len(numbers) == len(values):
+            return None
+        firsts = [(d, _first_line(x, d)) for d in range(values[0].ndim) for x in numbers]
+        long = ((d, line) for d, line in firsts if self.wide < 2 * len(line) <= 2 * self.wide)
+        return next((d for d, line in long if len(set(line)) > 1), None)
+
+    def each(self, f: Any, *values: np.ndarray, exactly: Any = None) -> np.ndarray:
+        """A function of single numbers, for arrays of entries that broadcast; of equal ones once.
+
+        ``exactly`` is the same function for whole numbers that are known: the result is, too.
+        """
+        values = np.broadcast_arrays(*values)
+        shape, axis, made = values[0].shape, self._axis(values), dict[Any, Any]()
+        out = np.empty(shape, object)
+        for i in np.ndindex(*(n for d, n in enumerate(shape) if d != axis)):
+            at = i if axis is None else (*i[:axis], slice(None), *i[axis:])
+            lines = [[x[i]] if axis is None else x[at] for x in values]
+            source = tuple(_source(x, place) for line in lines for place, x in enumerate(line))
+            if source not in made:
+                if len(made) == _MOST:
+                    raise NotImplementedError(f"arithmetic of {shape} numbers")
+                side = [
+                    self.alone(line[0]) if axis is None else self.joined(line) for line in lines
+                ]
+                made[source] = self._done(f, side, exactly)
+            if axis is None:
+                out[i] = made[source]
+            else:
+                _put(out[at], made[source])
+        return out
+
+    def _done(self, f: Any, cells: Sequence[Any], exactly: Any) -> Any:
+        if exactly is not None and all(_is_known(x) and x.dtype.kind != "f" for x in cells):
+            with np.errstate(over="ignore"):
+                return exactly(*cells)
+        is_tile = any(not _is_known(x) and x.ndim == 2 for x in cells)
+        return f(*(self.spread(x, is_tile) for x in cells))
+
+    def _elementwise(self, e: Any, *ins: np.ndarray) -> np.ndarray:
+        f = partial(e.primitive.bind, **e.params)
+        return self.each(f, *ins, exactly=_KNOWN.get(e.primitive.name))
+
+    def equal(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Are these whole numbers the same?"""
+        same = lambda a, b: a.astype(np.int32) == b.astype(np.int32)  # noqa: E731
+        return self.each(same, x, y, exactly=same)
+
+    def both(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Are both true?"""
+        return self.each(operator.and_, x, y, exactly=operator.and_)
+
+    def chosen(self, condition: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
+        """A choice between entries; where it is known, nothing is computed."""
+        if all(map(_is_known, condition.flat)):
+            return np.where(condition.astype(bool), yes, no)
+        return self.each(lax.select, condition, yes, no)
+
+    def p_select_n(self, e: Any, which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
+        """A choice."""
+        if len(cases) == 2:
+            return self.chosen(which, *cases[::-1])
+        return self._elementwise(e, which, *cases)
+
+    def p_convert_element_type(self, e: Any, x: np.ndarray) -> np.ndarray:
+        """A number as one of another kind."""
+        kind = np.dtype(e.params["new_dtype"])
+        if kind.kind == "b":
+            return self.each(lambda x: x != 0, x, exactly=lambda x: x != 0)
+        convert = lambda x: x.astype(kind)  # noqa: E731
+        return self.each(convert, x, exactly=convert if kind.kind in "iu" else None)
+
+    # --- traces within, and loops
+
+    def p_platform_index(self, e: Any) -> np.ndarray:
+        """Which of several ways is this device's."""
+        names = e.params["platforms"]
+        return known(np.int32(next(i for i, x in enumerate(names) if x is None or "cuda" in x)))
+
+    def p_cond(self, e: Any, index: np.ndarray, *ins: Any) -> list[np.ndarray]:
+        """All branches, and a choice between them."""
+        branches = e.params["branches"]
+        if _is_known(index[()]):
+            branches = (branches[int(np.clip(index[()], 0, len(branches) - 1))],)
+        first, *others = (self.run(b.jaxpr, b.consts, ins) for b in branches)
+        for number, results in enumerate(others, 1):
+            later = self.each(lambda x, n=number: x.astype(jnp.int32) >= n, index)
+            first = [self.chosen(later, new, old) for new, old in zip(results, first, strict=True)]
+        return first
+
+    def axis_of(self, shape: Sequence[int]) -> int | None:
+        """The axis along which arms lie side by side, where a value is in arrays or in memory."""
+        if self.wide == 1 or self.arms not in shape:
+            return None
+        return tuple(shape).index(self.arms)
+
+    def _lines(self, value: np.ndarray) -> list[np.ndarray]:
+        """The parts of a value that are arrays where a loop carries it."""
+        axis = self.axis_of(value.shape)
+        return list(
+            np.moveaxis(value, axis, -1).reshape(-1, self.arms)
+            if axis is not None
+            else value.reshape(-1, 1)
+        )
+
+    def arrays(self, values: Sequence[np.ndarray]) -> tuple[jax.Array, ...]:
+        """What a loop carries of these values."""
+        return tuple(
+            self.spread(self.alone(line[0]), False)
+            if self.axis_of(x.shape) is None
+            else self.spread(self.joined(line), True)
+            for x in values
+            for line in self._lines(x)
+        )
+
+    def values(self, arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+        """The values of these arrays."""
+        rest, made = iter(arrays), []
+        for shape in shapes:
+            axis, out = self.axis_of(shape), np.empty(shape, object)
+            for i in np.ndindex(*(n for d, n in enumerate(shape) if d != axis)):
+                if axis is None:
+                    out[i] = next(rest)
+                else:
+                    _put(out[(*i[:axis], slice(None), *i[axis:])], next(rest))
+            made.append(out)
+        return made
+
+    def any_lane(self, value: np.ndarray) -> jax.Array:
+        """Is it so in any lane?"""
+        return jnp.max(self.spread(self.alone(value[()]), False).astype(jnp.int32)) > 0
+
+    def p_while(self, e: Any, *ins: Any) -> list[np.ndarray]:
+        """As long as any lane goes on; the others rest."""
+        test, body = e.params["cond_jaxpr"], e.params["body_jaxpr"]
+        n, m = e.params["cond_nconsts"], e.params["cond_nconsts"] + e.params["body_nconsts"]
+        shapes = [x.shape for x in ins[m:]]
+
+        def goes_on(now: Sequence[np.ndarray]) -> np.ndarray:
+            return self.run(test.jaxpr, test.consts, [*ins[:n], *now])[0]
+
+        def once(now: Any) -> Any:
+            old = self.values(now, shapes)
+            on, new = goes_on(old), self.run(body.jaxpr, body.consts, [*ins[n:m], *old])
+            return self.arrays([self.chosen(on, x, y) for x, y in zip(new, old, strict=True)])
+
+        def more(now: Any) -> jax.Array:
+            return self.any_lane(goes_on(self.values(now, shapes)))
+
+        return self.values(lax.while_loop(more, once, self.arrays(ins[m:])), shapes)
+
+    def p_scan(self, e: Any, *ins: Any) -> list[np.ndarray]:
+        """A short loop, written out."""
+        p, (n, m) = e.params, scan_parts(e.params, len(ins))
+        if p["length"] > _UNROLLED:
+            raise NotImplementedError(f"a scan of {p['length']} turns")
+        carry, rows, step = list(ins[n:m]), [], -1 if p["reverse"] else 1
+        for t in range(p["length"])[::step]:
+            now = [*ins[:n], *carry, *(x[t, ...] for x in ins[m:])]
+            results = self.run(p["jaxpr"].jaxpr, p["jaxpr"].consts, now)
+            carry = results[: m - n]
+            rows.append(results[m - n :])
+        return carry + [np.stack(ys) for ys in zip(*rows[::step], strict=True)]
+
+    # --- along axes
+
+    def _along(self, x: np.ndarray, whole: Callable[[jax.Array], Any], nothing: Any) -> np.ndarray:
+        """What a function makes of each tile along the first axis; ``nothing`` stands beyond it."""
+
+        def made(i: tuple[int, ...]) -> Any:
+            tile = self.spread(self.joined(x[(slice(None), *i)]), True)
+            return whole(lax.select(self.places() < len(x), tile, jnp.full_like(tile, nothing)))
+
+        return entries(x.shape[1:], made)
+
+    def _reduced(self, pair: Any, whole: Any, nothing: Any, e: Any, x: np.ndarray) -> np.ndarray:
+        axes, kind = e.params["axes"], e.invars[0].aval.dtype
+        if nothing is None:
+            nothing = _extreme(kind, -1 if pair is lax.max else 1)
+
+        def of_tile(tile: jax.Array) -> jax.Array:
+            if kind == jnp.bool_:
+                return whole(tile.astype(jnp.int32), axis=1) != 0
+            return whole(tile, axis=1)
+
+        x = np.moveaxis(x, axes, range(len(axes)))
+        for _ in axes:
+            if not len(x):
+                x = known(np.full(x.shape[1:], nothing, kind))
+            elif whole is not None and self._is_side(_first_line(x, 0)):
+                x = self._along(x, of_tile, nothing)
+            else:
+                x = reduce(partial(self.each, pair), _rows(x))
+        return x
+
+    def _best(self, e: Any, x: np.ndarray, better: Any, whole: Any, sign: int) -> np.ndarray:
+        (axis,), kind = e.params["axes"], e.params["index_dtype"]
+        x = np.moveaxis(x, axis, 0)
+        if self._is_side(_first_line(x, 0)):
+            nothing = _extreme(e.invars[0].aval.dtype, sign)
+            return self._along(x, lambda t: whole(t, 1, kind), nothing)
+        best, at = x[0, ...], known(np.zeros(x.shape[1:], kind))
+        for k, row in enumerate(_rows(x)[1:], 1):
+            takes = self.each(lambda a, b: better(a, b) | ((a != a) & (b == b)), row, best)
+            best = self.chosen(takes, row, best)
+            at = self.chosen(takes, known(np.asarray(k, kind)), at)
+        return at
+
+    def p_argmax(self, e: Any, x: np.ndarray) -> np.ndarray:
+        """Where the largest is."""
+        return self._best(e, x, operator.gt, lax.argmax, -1)
+
+    def p_argmin(self, e: Any, x: np.ndarray) -> np.ndarray:
+        """Where the smallest is."""
+        return self._best(e, x, operator.lt, lax.argmin, 1)
+
+    def _running(self, pair: Any, e: Any, x: np.ndarray) -> np.ndarray:
+        axis, step = e.params["axis"], -1 if e.params["reverse"] else 1
+        rows = _rows(np.moveaxis(x, axis, 0))[::step]
+        made = list(itertools.accumulate(rows, partial(self.each, pair)))[::step]
+        return np.stack(made, axis) if made else x
+
+    def p_dot_general(self, e: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Products, added in order."""
+        sums, batch = e.params["dimension_numbers"]
+        made, lead = [], 1 + len(batch[0])  # then the free axes of the first, then the second's
+        for v, s, b in zip((x, y), sums, batch, strict=True):
+            free = [d for d in range(v.ndim) if d not in (*s, *b)]
+            made.append(v.transpose(*s, *b, *free).reshape(-1, *(v.shape[d] for d in (*b, *free))))
+        first = made[0].reshape(*made[0].shape, *[1] * (made[1].ndim - lead))
+        of_first = [1] * (made[0].ndim - lead)
+        second = made[1].reshape(*made[1].shape[:lead], *of_first, *made[1].shape[lead:])
+        terms = map(partial(self.each, lax.mul), _rows(first), _rows(second))
+        return reduce(partial(self.each, lax.add), terms)
+
+    def _sorted(self, xs: Sequence[np.ndarray], keys: int, largest: bool) -> list[np.ndarray]:
+        """Along the last axis, each number at its rank: how many come before it."""
+        n, less = xs[0].shape[-1], operator.gt if largest else operator.lt
+        ids, rank = numbered(xs[0].shape, xs[0].ndim - 1), known(np.int32(0))
+
+        def comes_first(y: jax.Array, x: jax.Array, is_earlier: jax.Array) -> jax.Array:
+            odd, other = (y, x) if largest else (x, y)  # what is no number is larger than all
+            is_less = less(y, x) | ((odd != odd) & (other == other))
+            return is_less | (((y == x) | ((y != y) & (x != x))) & is_earlier)
+
+        for k in range(n):
+            first = known(k < np.arange(n))  # of equal ones
+            for x in reversed(xs[:keys]):
+                first = self.each(comes_first, x[..., k : k + 1], x, first)
+            rank = self.each(lambda r, is_first: r + is_first.astype(jnp.int32), rank, first)
+        outs = [np.broadcast_to(x[..., :1], x.shape) for x in xs]
+        for k in range(1, n):
+            here = self.equal(rank[..., k : k + 1], ids)
+            outs = [self.chosen(here, x[..., k : k + 1], o) for x, o in zip(xs, outs, strict=True)]
+        return outs
+
+    def p_sort(self, e: Any, *xs: np.ndarray) -> list[np.ndarray]:
+        """In order along an axis."""
+        axis = e.params["dimension"]
+        made = self._sorted([np.moveaxis(x, axis, -1) for x in xs], e.params["num_keys"], False)
+        return [np.moveaxis(x, -1, axis) for x in made]
+
+    def p_top_k(self, e: Any, x: np.ndarray) -> list[np.ndarray]:
+        """The largest, and where they are."""
+        ids = np.broadcast_to(numbered(x.shape, x.ndim - 1), x.shape)
+        return [out[..., : e.params["k"]] for out in self._sorted([x, ids], 1, True)]
+
+    # --- reads and writes at an index
+
+    def _index(
+        self, numbers: Any, mode: Any, shape: Sequence[int], out: Sequence[int], at: np.ndarray
+    ) -> tuple[list[np.ndarray], np.ndarray, dict[int, int]]:
+        """Where windows of an array of this shape begin: an index for each axis, arrays that
+        broadcast to ``out``; whether each window is inside; and which axis of ``out`` is which axis
+        of the array.
+
+        ``numbers`` are those of a gather, or of a scatter whose updates have the shape ``out``.
+        """
+        along, gone, of_axes, batches, at_batches = numbers[:5]
+        left = (d for d in range(len(shape)) if d not in (*gone, *batches))
+        windows = dict(zip(left, along, strict=True))
+        others = [d for d in range(len(out)) if d not in along]
+        at, index, inside = np.expand_dims(at, along), [], known(np.bool_(True))
+        for d, n in enumerate(shape):
+            size, place = out[windows[d]] if d in windows else 1, known(np.int32(0))
+            if d in of_axes:
+                most, place = np.int32(n - size), at[..., of_axes.index(d)]
+                fits = lambda x, m=most: (x >= 0) & (x.astype(np.int32) <= m)  # noqa: E731
+                inside = self.both(inside, self.each(fits, place, exactly=fits))
+                place = self.each(lambda x: x.astype(np.int32), place, exactly=np.int32)
+                if mode != lax.GatherScatterMode.PROMISE_IN_BOUNDS:
+                    limits = known(np.int32(0)), known(most)
+                    clip = _KNOWN["clamp"]
+                    place = self.each(lax.clamp, limits[0], place, limits[1], exactly=clip)
+            elif d in batches:
+                place = numbered(out, others[at_batches[batches.index(d)]])
+            if size > 1:
+                place = self.each(lax.add, place, numbered(out, windows[d]), exactly=np.add)
+            index.append(np.broadcast_to(place, out))
+        return index, np.broadcast_to(inside, out), windows
+
+    def _at(self, x: Any, index: Sequence[np.ndarray]) -> np.ndarray:
+        """Numbers at these indices, all of one shape."""
+        if isinstance(x, Table):
+            return self.each(x.load, *index)
+        unknown = [d for d, j in enumerate(index) if not all(map(_is_known, j.flat))]
+        if not unknown:
+            return entries(index[0].shape, lambda i: x[tuple(int(j[i]) for j in index)])
+        d = unknown[-1]
+        lines = np.moveaxis(x, d, 0)
+        if (
+            len(unknown) == 1
+            and self._is_side(_first_line(lines, 0))
+            and self._axis([index[d]]) is None
+        ):
+
+            def picked(i: tuple[int, ...]) -> Any:
+                others = (int(j[i]) for axis, j in enumerate(index) if axis != d)
+                tile = self.spread(self.joined(lines[(slice(None), *others)]), True)
+                return self.pick(tile, self.alone(index[d][i]))
+
+            return entries(index[d].shape, picked)
+
+        def found(k: int) -> np.ndarray:
+            here = known(np.full(index[d].shape, k, np.int32))
+            return self._at(x, [*index[:d], here, *index[d + 1 :]])
+
+        result = found(0)
+        for k in range(1, x.shape[d]):
+            result = self.chosen(self.equal(index[d], known(np.int32(k))), found(k), result)
+        return result
+
+    def p_gather(self, e: Any, x: Any, at: np.ndarray) -> np.ndarray:
+        """Windows at indices."""
+        numbers, mode, aval = e.params["dimension_numbers"], e.params["mode"], e.outvars[0].aval
+        index, inside, _ = self._index(numbers, mode, x.shape, aval.shape, at)
+        found = self._at(x, index) if index else np.broadcast_to(x, aval.shape)
+        if mode != lax.GatherScatterMode.FILL_OR_DROP:
+            return found
+        fill = e.params["fill_value"]
+        if fill is None:
+            is_whole = jnp.issubdtype(aval.dtype, jnp.integer)
+            fill = np.nan if not is_whole else _extreme(aval.dtype, -1) or _extreme(aval.dtype, 1)
+        return self.chosen(inside, found, known(np.full(aval.shape, fill, aval.dtype)))
+
+    def p_dynamic_slice(self, e: Any, x: Any, *starts: np.ndarray) -> np.ndarray:
+        """A window."""
+        sizes, mode = e.params["slice_sizes"], lax.GatherScatterMode.CLIP
+        index, _, _ = self._index(_all_axes(len(sizes)), mode, x.shape, sizes, np.stack(starts))
+        return self._at(x, index)
+
+    def p_dynamic_update_slice(self, e: Any, x: Any, new: Any, *starts: np.ndarray) -> np.ndarray:
+        """A window, written."""
+        numbers, mode = _all_axes(x.ndim), lax.GatherScatterMode.CLIP
+        return self._written(x, new, numbers, mode, np.stack(starts), None)
+
+    def _scattered(self, pair: Any, e: Any, x: Any, at: np.ndarray, new: np.ndarray) -> np.ndarray:
+        numbers, mode = e.params["dimension_numbers"], e.params["mode"]
+        return self._written(x, new, numbers, mode, at, pair)
+
+    def _written(
+        self, x: np.ndarray, new: np.ndarray, numbers: Any, mode: Any, at: np.ndarray, pair: Any
+    ) -> np.ndarray:
+        """``x`` with new numbers in windows, one after the other; along axes that a window fills
+        all at once.
+        """
+        index, inside, windows = self._index(numbers, mode, x.shape, new.shape, at)
+        full = {d: a for d, a in windows.items() if new.shape[a] == x.shape[d]}
+        for i in np.ndindex(*(1 if a in full.values() else n for a, n in enumerate(new.shape))):
+            here = inside[(*i, ...)] if mode == lax.GatherScatterMode.FILL_OR_DROP else known(True)
+            for d in range(x.ndim):
+                if d not in full:
+                    here = self.both(here, self.equal(index[d][(*i, ...)], numbered(x.shape, d)))
+            part = new[(*(slice(None) if a in full.values() else j for a, j in enumerate(i)), ...)]
+            part = part.reshape([n if d in full else 1 for d, n in enumerate(x.shape)])
+            x = self.chosen(here, part if pair is None else self.each(pair, x, part), x)
+        return x
+
+    # --- jax's own random numbers
+
+    def _keyed(self, function: Any, e: Any, *ins: np.ndarray) -> Any:
+        """A function of keys, as the words that they are."""
+        is_key = [str(v.aval.dtype) == "key<fry>" for v in e.invars]
+        if any(k and x.shape for k, x in zip(is_key, ins, strict=True)) or not (
+            any(is_key) or e.primitive.multiple_results
+        ):
+            raise NotImplementedError(f"{e.primitive.name} of {e.invars[0].aval}")
+        values = [self.p_random_unwrap(e, x) if k else x for k, x in zip(is_key, ins, strict=True)]
+        kinds = (np.uint32 if k else v.aval.dtype for k, v in zip(is_key, e.invars, strict=True))
+        avals = map(jax.ShapeDtypeStruct, (x.shape for x in values), kinds)
+        closed = jax.make_jaxpr(partial(function, **e.params))(*avals)
+        results = self.run(closed.jaxpr, closed.consts, values)
+        if e.primitive.multiple_results:
+            return results
+        return (
+            results[0] if e.primitive.name == "random_bits" else self.p_random_wrap(e, results[0])
+        )
+
+    def p_random_wrap(self, _: Any, words: np.ndarray) -> np.ndarray:
+        """A key of two words."""
+        return entries(words.shape[:-1], lambda i: Key(words[i]))
+
+    def p_random_unwrap(self, _: Any, key: np.ndarray) -> np.ndarray:
+        """The words of a key."""
+        return entries((*key.shape, 2), lambda i: key[i[:-1]].words[i[-1]])
+
+    def p_iota_2x32_shape(self, e: Any) -> list[np.ndarray]:
+        """Numbers in order, in two words."""
+        numbers = np.arange(np.prod(e.params["shape"], dtype=int)).reshape(e.params["shape"])
+        return [known((numbers >> 32).astype(np.uint32)), known(numbers.astype(np.uint32))]

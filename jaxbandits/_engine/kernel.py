@@ -1,0 +1,225 @@
+"""The kernel engine: many rounds in one launch on a GPU, with the bits of the scan engine.
+
+The scan launches some ten kernels a round, and with a few thousand lanes launches are all that it
+waits for. :func:`chunk` stands where the scan's stands and plays the scan's own :func:`scan.step`,
+whose trace for one lane is written anew for some lanes side by side (:mod:`.cells`), inside of one
+Pallas kernel. Its loop ends when none of these lanes may play on. Marks, slots and everything else
+are the driver's.
+
+On a CPU the same kernel is interpreted, slowly: for tests of its bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits._engine import scan
+from jaxbandits._engine.cells import Cells, Table
+from jaxbandits.core.protocol import Environment
+
+CPU_SLOTS, NATIVE_LANES = scan.CPU_SLOTS, 0  # never a native function
+trial, tuner = scan.trial, scan.tuner
+
+BITS_ARE_EQUAL = False
+"""May ``engine="auto"`` take it? Once a device has said so: True is committed together with a
+``first_day.csv`` of that device whose rows of part "bits" all say "equal: scan, kernel" (or "only
+scan plays it") and whose rows of part "speed" have the kernel before scan from 2¹⁰ lanes on.
+"""
+WORTH_COMPILING = 1e8  # rounds of a task, from which on auto takes it: 3 to 80 s to compile
+
+# A thread for each lane from so many lanes on, if the arms fit its registers; else one for each arm
+# and lane. (A prototype on an H100, K = 10, million rounds a second: 2¹⁰ lanes 67 and 126, 2¹⁴ 988
+# and 1,219, 2¹⁷ 3,781 and 2,517; 25 and 3 s to compile.)
+_MANY_LANES, _FEW_ARMS = 1 << 16, 16
+_WARP = 32  # threads that play together
+_LEAST = 8  # places for arms: who pads them (Beta draws) has room
+_LARGE = 64  # constants of more numbers lie in memory
+
+
+def layout(arms: int, slots: int) -> tuple[int, int]:
+    """Lanes of a block, and the threads that an arm's axis takes there (1: each thread holds all
+    arms).
+    """
+    if arms == 0 or (arms <= _FEW_ARMS and slots >= _MANY_LANES):
+        return math.gcd(_WARP, slots), 1
+    wide = max(1 << (arms - 1).bit_length(), _LEAST)
+    return math.gcd(max(_WARP // wide, 1), slots), wide
+
+
+def is_faster(task: Any) -> bool:
+    """Does a GPU play the task sooner so, its compiling counted? Of many arms a leap is faster (an
+    H100, ω-UCB, K = 100, 2¹⁴ lanes, million rounds a second: leap 1,205, a kernel some 500).
+    """
+    few = getattr(task.environment.spec, "arms", 0) <= _FEW_ARMS
+    worth = task.rounds >= WORTH_COMPILING and (few or task.engine is scan)
+    return BITS_ARE_EQUAL and worth
+
+
+def rounds_between(expected: float) -> int:
+    """Rounds between two looks at the marks, where one comes after so many: more than these, for
+    who is at its mark waits, and a block whose lanes all wait ends.
+    """
+    return int(np.clip(2 * expected, 64, 4096))
+
+
+def why_not(task: Any) -> str | None:
+    """Why this engine does not play a task; None if it does. It traces what would be compiled."""
+    takes = task.shapes.lanes(_WARP), task.shapes.carry(_WARP)
+    world = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), task.environment)
+    try:
+        jax.eval_shape(partial(_rounds, interpret=True), world, *takes, jnp.int32(1))
+    except NotImplementedError as lacking:
+        return f"no kernel plays its round ({lacking})"
+    return None
+
+
+def chunk(
+    environment: Environment,
+    lanes: scan.Lane,
+    carry: scan.Carry,
+    tuner: tuple[()],
+    rounds: jax.Array,
+) -> tuple[scan.Carry, tuple[()]]:
+    """``rounds`` rounds of every lane, ``[slot]``, or fewer of those that end or come to a mark."""
+    play = {name: partial(_rounds, interpret=name == "cpu") for name in ("cpu", "default")}
+    state = jax.lax.platform_dependent(environment, lanes, carry, rounds, **play)
+    return carry._replace(state=state), tuner
+
+
+def _step(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
+    carry = scan.Carry(available, state, None, None, goal)  # type: ignore[arg-type]
+    return scan.step(environment, lane, carry).state
+
+
+def _may_play(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
+    carry = scan.Carry(available, state, None, None, goal)  # type: ignore[arg-type]
+    return scan.may_play(lane, carry, state.ledger, state.status)
+
+
+def _rounds(
+    environment: Environment,
+    lanes: scan.Lane,
+    carry: scan.Carry,
+    rounds: jax.Array,
+    *,
+    interpret: bool,
+) -> scan.LaneState:
+    """The states after these rounds."""
+    # Imported when used: a start of the package need not wait for it, and one day it may be gone.
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import triton
+
+    arms, slots = getattr(environment.spec, "arms", 0), carry.state.status.shape[0]
+    side, wide = layout(arms, slots)
+    given = lanes, carry.available, carry.goal
+    alone = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), (*given, carry.state)
+    )
+    step, more = (jax.make_jaxpr(f)(environment, *alone) for f in (_step, _may_play))
+    tables, constants, states = map(jax.tree.leaves, (environment, given, carry.state))
+    leaves = [*tables, *constants, *states]
+    first, used = len(tables) + len(constants), _used(step) | _used(more)  # of the states
+    read = [i for i in range(len(leaves)) if i in used or i >= first]
+    large = [np.asarray(x) for c in (step, more) for x in c.consts if np.size(x) > _LARGE]
+    # In memory bools are whole numbers.
+    inputs = [x.astype(jnp.int32) if x.dtype == jnp.bool_ else x for x in (*leaves, *large)]
+
+    def kernel(rounds_ref: Any, *refs: Any) -> None:
+        block = Cells(side, wide, arms)
+        at = pl.program_id(0) * side + jax.lax.iota(jnp.int32, side)
+        ins = dict(zip([*read, *range(len(leaves), len(inputs))], refs, strict=False))
+        outs = refs[len(ins) :]
+        consts = iter([_table(ins[len(leaves) + i], x, x) for i, x in enumerate(large)])
+        of_step, of_more = (
+            [next(consts) if np.size(x) > _LARGE else np.asarray(x) for x in c.consts]
+            for c in (step, more)
+        )
+
+        def places(axis: int | None, i: Sequence[int]) -> tuple[Any, ...]:
+            """Of the numbers of these lanes; with arms at ``i[axis]``."""
+            if axis is None:
+                return (at, *i)
+            lane = jax.lax.broadcast_in_dim(at, (side, wide), (0,))
+            return (lane, *i[:axis], block.places(), *i[axis:])
+
+        def lines(leaf: Any) -> tuple[int | None, Any]:
+            """Along which axis a leaf's arms lie, and the indices of the others."""
+            axis = block.axis_of(leaf.shape[1:])
+            return axis, np.ndindex(*(n for d, n in enumerate(leaf.shape[1:]) if d != axis))
+
+        def loaded(i: int) -> Any:
+            if i not in ins:
+                return None
+            if i < len(tables):
+                return _table(ins[i], leaves[i])
+            leaf, (axis, indices) = leaves[i], lines(leaves[i])
+            load = _table(ins[i], leaf).load
+            return block.values([load(*places(axis, j)) for j in indices], [leaf.shape[1:]])[0]
+
+        values = list(map(loaded, range(len(leaves))))
+        shapes = [x.shape for x in values[first:]]
+
+        def go_on(now: Any) -> jax.Array:
+            turn, arrays = now
+            arguments = [*values[:first], *block.values(arrays, shapes)]
+            (runs,) = block.run(more.jaxpr, of_more, arguments)
+            return (turn < rounds_ref[0]) & block.any_lane(runs)
+
+        def once(now: Any) -> Any:
+            turn, arrays = now
+            arguments = [*values[:first], *block.values(arrays, shapes)]
+            return turn + 1, block.arrays(block.run(step.jaxpr, of_step, arguments))
+
+        _, arrays = jax.lax.while_loop(go_on, once, (jnp.int32(0), block.arrays(values[first:])))
+        rest = iter(arrays)
+        for ref, leaf in zip(outs, states, strict=True):
+            axis, indices = lines(leaf)
+            mask = None if axis is None else block.places() < arms
+            for j in indices:
+                x = next(rest)
+                x = x.astype(jnp.int32) if x.dtype == jnp.bool_ else x
+                triton.store(ref.at[places(axis, j)], x, mask=mask)
+
+    options = (
+        {} if interpret else {"compiler_params": triton.CompilerParams(num_warps=1, num_stages=1)}
+    )
+    new = pl.pallas_call(
+        kernel,
+        grid=(slots // side,),
+        out_shape=[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in inputs[first : len(leaves)]],
+        input_output_aliases={1 + read.index(first + i): i for i in range(len(states))},
+        interpret=interpret,
+        name="rounds",
+        **options,
+    )(rounds[None], *(inputs[i] for i in read), *inputs[len(leaves) :])
+    played = [x.astype(old.dtype) for x, old in zip(new, states, strict=True)]
+    return jax.tree.unflatten(jax.tree.structure(carry.state), played)
+
+
+def _table(ref: Any, leaf: Any, known: np.ndarray | None = None) -> Table:
+    """Numbers in memory; what is read beyond the arms is read again from the last place."""
+
+    def load(*index: Any) -> jax.Array:
+        shape = next(np.shape(i) for i in index if np.ndim(i))
+        is_tile = len(shape) == 2
+        inside = [
+            jnp.minimum(jnp.broadcast_to(jnp.int32(i), shape), n - 1) if is_tile else i
+            for i, n in zip(index, leaf.shape, strict=True)
+        ]
+        x = ref[tuple(inside)]
+        return x != 0 if leaf.dtype == jnp.bool_ else x
+
+    return Table(load, leaf.shape, known)
+
+
+def _used(closed: Any) -> set[int]:
+    """Which inputs are read."""
+    read = {id(v) for e in closed.jaxpr.eqns for v in e.invars}
+    return {i for i, v in enumerate(closed.jaxpr.invars) if id(v) in read}
