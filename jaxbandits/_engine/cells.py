@@ -96,17 +96,25 @@ def _is_in_place(entry: Any, place: int) -> bool:
     return isinstance(entry, Arm) and entry.number == place
 
 
+def _lines(shape: Sequence[int], axis: int | None) -> list[tuple[Any, ...]]:
+    """Indices of all lines along an axis; of all entries, if it is None."""
+    indices = np.ndindex(*(n for d, n in enumerate(shape) if d != axis))
+    return [i if axis is None else (*i[:axis], slice(None), *i[axis:]) for i in indices]
+
+
 def _first_line(value: np.ndarray, axis: int) -> np.ndarray:
     """What lies along an axis, at the first place of the others."""
-    return value[
-        tuple(slice(None) if d == axis else slice(0, 1) for d in range(value.ndim))
-    ].ravel()
+    return np.moveaxis(value, axis, 0).reshape(value.shape[axis], -1)[:, 0]
 
 
-def _put(line: np.ndarray, cell: Any) -> None:
-    """An array as these entries."""
+def _put(value: np.ndarray, at: tuple[Any, ...], axis: int | None, cell: Any) -> None:
+    """An array as the entry, or the line of entries, at an index."""
+    if axis is None:
+        value[at] = cell
+        return
+    line, is_tile = value[at], not _is_known(cell) and cell.ndim == 2
     for j in range(len(line)):
-        line[j] = cell if _is_known(cell) or cell.ndim == 1 else Arm(cell, j)
+        line[j] = Arm(cell, j) if is_tile else cell
 
 
 def _all_axes(rank: int) -> tuple[tuple[int, ...], ...]:
@@ -142,9 +150,8 @@ def _padded(e: Any, x: np.ndarray, filling: np.ndarray) -> np.ndarray:
     for i in np.ndindex(x.shape):
         around = zip(i, e.params["padding_config"], strict=True)
         to = tuple(low + at * (1 + between) for at, (low, _, between) in around)
-        if all(
-            0 <= at < n for at, n in zip(to, out.shape, strict=True)
-        ):  # a padding may be negative
+        # A padding may be negative
+        if all(0 <= at < n for at, n in zip(to, out.shape, strict=True)):
             out[to] = x[i]
     return out
 
@@ -184,29 +191,31 @@ def _extreme(kind: Any, sign: int) -> Any:
     return jnp.iinfo(kind).max if sign > 0 else jnp.iinfo(kind).min
 
 
-# Of two numbers, of a whole tile, and of nothing (None: what no number exceeds)
-_REDUCED: dict[str, tuple[Any, Any, Any]] = {
-    "reduce_max": (lax.max, jnp.max, None),
-    "reduce_min": (lax.min, jnp.min, None),
-    "reduce_sum": (lax.add, _sum, 0),
-    "reduce_prod": (lax.mul, None, 1),
-    "reduce_or": (lax.bitwise_or, jnp.max, False),
-    "reduce_and": (lax.bitwise_and, jnp.min, True),
-}
-_SCATTERED = {
-    "scatter": None,
-    "scatter_add": lax.add,
-    "scatter_mul": lax.mul,
-    "scatter_max": lax.max,
-    "scatter_min": lax.min,
-}
-_RUNNING = {"cumsum": lax.add, "cumprod": lax.mul, "cummax": lax.max, "cummin": lax.min}
-# Of keys, as functions of their words; the generator itself as this package's own: the same bits
-_KEYED = {
-    "random_bits": threefry_prng_impl.random_bits,
-    "random_fold_in": threefry_prng_impl.fold_in,
-    "random_split": threefry_prng_impl.split,
-    "threefry2x32": lambda a, b, x, y: streams.threefry2x32((a, b), (x, y)),
+# Rules by name, and what they are given. A reduction: a function of two numbers, one of a whole tile,
+# and what nothing gives (None: what no number exceeds).
+_RULES: dict[str, tuple[str, ...] | tuple[Any, ...]] = {
+    "reduce_max": ("_reduced", lax.max, jnp.max, None),
+    "reduce_min": ("_reduced", lax.min, jnp.min, None),
+    "reduce_sum": ("_reduced", lax.add, _sum, 0),
+    "reduce_prod": ("_reduced", lax.mul, None, 1),
+    "reduce_or": ("_reduced", lax.bitwise_or, jnp.max, False),
+    "reduce_and": ("_reduced", lax.bitwise_and, jnp.min, True),
+    "argmax": ("_best", operator.gt, lax.argmax, -1),
+    "argmin": ("_best", operator.lt, lax.argmin, 1),
+    "cumsum": ("_running", lax.add),
+    "cumprod": ("_running", lax.mul),
+    "cummax": ("_running", lax.max),
+    "cummin": ("_running", lax.min),
+    "scatter": ("_scattered", None),
+    "scatter_add": ("_scattered", lax.add),
+    "scatter_mul": ("_scattered", lax.mul),
+    "scatter_max": ("_scattered", lax.max),
+    "scatter_min": ("_scattered", lax.min),
+    "random_bits": ("_keyed", threefry_prng_impl.random_bits),
+    "random_fold_in": ("_keyed", threefry_prng_impl.fold_in),
+    "random_split": ("_keyed", threefry_prng_impl.split),
+    # The generator itself: this package's own, which has the same bits
+    "threefry2x32": ("_keyed", lambda a, b, x, y: streams.threefry2x32((a, b), (x, y))),
 }
 
 
@@ -230,14 +239,9 @@ class Cells(Rewriter):
         if name not in _TAKE_TABLES:
             ins = [self._whole(name, x) if isinstance(x, Table) else x for x in ins]
         rule = _MOVES.get(name) or getattr(self, f"p_{name}", None)
-        if name in _REDUCED:
-            rule = partial(self._reduced, *_REDUCED[name])
-        elif name in _RUNNING:
-            rule = partial(self._running, _RUNNING[name])
-        elif name in _SCATTERED:
-            rule = partial(self._scattered, _SCATTERED[name])
-        elif name in _KEYED:
-            rule = partial(self._keyed, _KEYED[name])
+        if name in _RULES:
+            method, *given = _RULES[name]
+            rule = partial(getattr(self, method), *given)
         elif rule is None and EACH.fullmatch(name):
             rule = self._elementwise
         if rule is None:
@@ -279,7 +283,7 @@ class Cells(Rewriter):
             return found != 0
         return lax.bitcast_convert_type(found, kind) if is_float else found.astype(kind)
 
-    def joined(self, line: Sequence[Any]) -> Any:
+    def joined(self, line: np.ndarray) -> Any:
         """Entries side by side as one array: as few choices as there are runs of one source."""
         first, n = line[0], len(line)
         is_whole = n > 1 and all(map(_is_known, line)) and first.dtype.kind in "iu"
@@ -294,11 +298,14 @@ class Cells(Rewriter):
             tile = lax.select(is_later, self.spread(cell, True), self.spread(tile, True))
         return tile
 
-    def _is_side(self, line: Sequence[Any]) -> bool:
+    def _is_side(self, line: np.ndarray) -> bool:
         """Are most of these entries a tile's, at their places?"""
-        return 1 < len(line) <= self.wide and 2 * sum(
-            map(_is_in_place, line, range(len(line)))
-        ) > len(line)
+        count = sum(map(_is_in_place, line, range(len(line))))
+        return 1 < len(line) <= self.wide and 2 * count > len(line)
+
+    def cell(self, value: np.ndarray, at: tuple[Any, ...], axis: int | None) -> Any:
+        """The entry, or the line of entries, at an index: known, ``[lane]`` or ``[lane, arm]``."""
+        return self.alone(value[at]) if axis is None else self.joined(value[at])
 
     def _axis(self, values: Sequence[np.ndarray]) -> int | None:
         """The axis along which arrays of entries, of one shape, are computed side by side."""
@@ -323,21 +330,14 @@ class Cells(Rewriter):
         values = np.broadcast_arrays(*values)
         shape, axis, made = values[0].shape, self._axis(values), dict[Any, Any]()
         out = np.empty(shape, object)
-        for i in np.ndindex(*(n for d, n in enumerate(shape) if d != axis)):
-            at = i if axis is None else (*i[:axis], slice(None), *i[axis:])
-            lines = [[x[i]] if axis is None else x[at] for x in values]
+        for at in _lines(shape, axis):
+            lines = [[x[at]] if axis is None else x[at] for x in values]
             source = tuple(_source(x, place) for line in lines for place, x in enumerate(line))
             if source not in made:
                 if len(made) == _MOST:
                     raise NotImplementedError(f"arithmetic of {shape} numbers")
-                side = [
-                    self.alone(line[0]) if axis is None else self.joined(line) for line in lines
-                ]
-                made[source] = self._done(f, side, exactly)
-            if axis is None:
-                out[i] = made[source]
-            else:
-                _put(out[at], made[source])
+                made[source] = self._done(f, [self.cell(x, at, axis) for x in values], exactly)
+            _put(out, at, axis, made[source])
         return out
 
     def _done(self, f: Any, cells: Sequence[Any], exactly: Any) -> Any:
@@ -404,36 +404,22 @@ class Cells(Rewriter):
             return None
         return tuple(shape).index(self.arms)
 
-    def _lines(self, value: np.ndarray) -> list[np.ndarray]:
-        """The parts of a value that are arrays where a loop carries it."""
-        axis = self.axis_of(value.shape)
-        return list(
-            np.moveaxis(value, axis, -1).reshape(-1, self.arms)
-            if axis is not None
-            else value.reshape(-1, 1)
-        )
-
     def arrays(self, values: Sequence[np.ndarray]) -> tuple[jax.Array, ...]:
         """What a loop carries of these values."""
+        axes = [self.axis_of(x.shape) for x in values]
         return tuple(
-            self.spread(self.alone(line[0]), False)
-            if self.axis_of(x.shape) is None
-            else self.spread(self.joined(line), True)
-            for x in values
-            for line in self._lines(x)
+            self.spread(self.cell(x, at, axis), axis is not None)
+            for x, axis in zip(values, axes, strict=True)
+            for at in _lines(x.shape, axis)
         )
 
     def values(self, arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """The values of these arrays."""
-        rest, made = iter(arrays), []
-        for shape in shapes:
-            axis, out = self.axis_of(shape), np.empty(shape, object)
-            for i in np.ndindex(*(n for d, n in enumerate(shape) if d != axis)):
-                if axis is None:
-                    out[i] = next(rest)
-                else:
-                    _put(out[(*i[:axis], slice(None), *i[axis:])], next(rest))
-            made.append(out)
+        rest, made = iter(arrays), [np.empty(shape, object) for shape in shapes]
+        for value in made:
+            axis = self.axis_of(value.shape)
+            for at in _lines(value.shape, axis):
+                _put(value, at, axis, next(rest))
         return made
 
     def any_lane(self, value: np.ndarray) -> jax.Array:
@@ -503,7 +489,17 @@ class Cells(Rewriter):
                 x = reduce(partial(self.each, pair), _rows(x))
         return x
 
-    def _best(self, e: Any, x: np.ndarray, better: Any, whole: Any, sign: int) -> np.ndarray:
+    def p_reduce(self, e: Any, *ins: np.ndarray) -> list[np.ndarray]:
+        """By any function of two numbers, in order."""
+        half, axes, pair = len(ins) // 2, e.params["dimensions"], e.params["jaxpr"]
+        xs = [np.moveaxis(x, axes, range(len(axes))) for x in ins[:half]]
+        now = [np.broadcast_to(x, xs[0].shape[len(axes) :]) for x in ins[half:]]
+        for rows in zip(*(_rows(x.reshape(-1, *x.shape[len(axes) :])) for x in xs), strict=True):
+            now = self.run(pair.jaxpr, pair.consts, [*now, *rows])
+        return now
+
+    def _best(self, better: Any, whole: Any, sign: int, e: Any, x: np.ndarray) -> np.ndarray:
+        """Where the largest is, or the smallest."""
         (axis,), kind = e.params["axes"], e.params["index_dtype"]
         x = np.moveaxis(x, axis, 0)
         if self._is_side(_first_line(x, 0)):
@@ -515,14 +511,6 @@ class Cells(Rewriter):
             best = self.chosen(takes, row, best)
             at = self.chosen(takes, known(np.asarray(k, kind)), at)
         return at
-
-    def p_argmax(self, e: Any, x: np.ndarray) -> np.ndarray:
-        """Where the largest is."""
-        return self._best(e, x, operator.gt, lax.argmax, -1)
-
-    def p_argmin(self, e: Any, x: np.ndarray) -> np.ndarray:
-        """Where the smallest is."""
-        return self._best(e, x, operator.lt, lax.argmin, 1)
 
     def _running(self, pair: Any, e: Any, x: np.ndarray) -> np.ndarray:
         axis, step = e.params["axis"], -1 if e.params["reverse"] else 1
@@ -689,25 +677,21 @@ class Cells(Rewriter):
     # --- jax's own random numbers
 
     def _keyed(self, function: Any, e: Any, *ins: np.ndarray) -> Any:
-        """A function of keys, as the words that they are."""
-        is_key = [str(v.aval.dtype) == "key<fry>" for v in e.invars]
-        if any(k and x.shape for k, x in zip(is_key, ins, strict=True)) or not (
-            any(is_key) or e.primitive.multiple_results
-        ):
-            raise NotImplementedError(f"{e.primitive.name} of {e.invars[0].aval}")
-        values = [self.p_random_unwrap(e, x) if k else x for k, x in zip(is_key, ins, strict=True)]
-        kinds = (np.uint32 if k else v.aval.dtype for k, v in zip(is_key, e.invars, strict=True))
+        """A function of a key, as one of its words."""
+        is_key = isinstance(ins[0].ravel()[0], Key)
+        values = [self.p_random_unwrap(e, ins[0]) if is_key else ins[0], *ins[1:]]
+        kinds = [np.uint32, *(v.aval.dtype for v in e.invars[1:])]
         avals = map(jax.ShapeDtypeStruct, (x.shape for x in values), kinds)
         closed = jax.make_jaxpr(partial(function, **e.params))(*avals)
         results = self.run(closed.jaxpr, closed.consts, values)
         if e.primitive.multiple_results:
             return results
-        return (
-            results[0] if e.primitive.name == "random_bits" else self.p_random_wrap(e, results[0])
-        )
+        return results[0] if "bit_width" in e.params else self.p_random_wrap(e, results[0])
 
     def p_random_wrap(self, _: Any, words: np.ndarray) -> np.ndarray:
         """A key of two words."""
+        if words.shape[-1] != 2:
+            raise NotImplementedError("keys of another generator")
         return entries(words.shape[:-1], lambda i: Key(words[i]))
 
     def p_random_unwrap(self, _: Any, key: np.ndarray) -> np.ndarray:

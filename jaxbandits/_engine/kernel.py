@@ -12,7 +12,6 @@ On a CPU the same kernel is interpreted, slowly: for tests of its bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 
 from jaxbandits._engine import scan
 from jaxbandits._engine.cells import Cells, Table
+from jaxbandits.core.checks import in_a_line
 from jaxbandits.core.protocol import Environment
 
 CPU_SLOTS, NATIVE_LANES = scan.CPU_SLOTS, 0  # never a native function
@@ -75,8 +75,8 @@ def why_not(task: Any) -> str | None:
     world = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), task.environment)
     try:
         jax.eval_shape(partial(_rounds, interpret=True), world, *takes, jnp.int32(1))
-    except NotImplementedError as lacking:
-        return f"no kernel plays its round ({lacking})"
+    except Exception as lacking:  # whatever it is, the scan plays it
+        return f"no kernel plays its round ({in_a_line(lacking)})"
     return None
 
 
@@ -93,14 +93,11 @@ def chunk(
     return carry._replace(state=state), tuner
 
 
-def _step(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
+def _turn(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
+    """A round of one lane, and whether it may play another one."""
     carry = scan.Carry(available, state, None, None, goal)  # type: ignore[arg-type]
-    return scan.step(environment, lane, carry).state
-
-
-def _may_play(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
-    carry = scan.Carry(available, state, None, None, goal)  # type: ignore[arg-type]
-    return scan.may_play(lane, carry, state.ledger, state.status)
+    after = scan.step(environment, lane, carry).state
+    return after, scan.may_play(lane, carry, after.ledger, after.status)
 
 
 def _rounds(
@@ -118,87 +115,70 @@ def _rounds(
 
     arms, slots = getattr(environment.spec, "arms", 0), carry.state.status.shape[0]
     side, wide = layout(arms, slots)
-    given = lanes, carry.available, carry.goal
-    alone = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), (*given, carry.state)
-    )
-    step, more = (jax.make_jaxpr(f)(environment, *alone) for f in (_step, _may_play))
+    # The marks are the driver's.
+    given = lanes._replace(marks=None, record=None), carry.available, carry.goal  # type: ignore[arg-type]
+    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), (*given, carry.state))
+    turn = jax.make_jaxpr(_turn)(environment, *one)
     tables, constants, states = map(jax.tree.leaves, (environment, given, carry.state))
-    leaves = [*tables, *constants, *states]
-    first, used = len(tables) + len(constants), _used(step) | _used(more)  # of the states
-    read = [i for i in range(len(leaves)) if i in used or i >= first]
-    large = [np.asarray(x) for c in (step, more) for x in c.consts if np.size(x) > _LARGE]
+    large = [np.asarray(x) for x in turn.consts if np.size(x) > _LARGE]
+    leaves = [*tables, *constants, *states, *large]
+    first, last = len(tables) + len(constants), len(leaves) - len(large)  # of the states
     # In memory bools are whole numbers.
-    inputs = [x.astype(jnp.int32) if x.dtype == jnp.bool_ else x for x in (*leaves, *large)]
+    inputs = [x.astype(jnp.int32) if x.dtype == jnp.bool_ else x for x in leaves]
 
     def kernel(rounds_ref: Any, *refs: Any) -> None:
         block = Cells(side, wide, arms)
         at = pl.program_id(0) * side + jax.lax.iota(jnp.int32, side)
-        ins = dict(zip([*read, *range(len(leaves), len(inputs))], refs, strict=False))
-        outs = refs[len(ins) :]
-        consts = iter([_table(ins[len(leaves) + i], x, x) for i, x in enumerate(large)])
-        of_step, of_more = (
-            [next(consts) if np.size(x) > _LARGE else np.asarray(x) for x in c.consts]
-            for c in (step, more)
-        )
 
-        def places(axis: int | None, i: Sequence[int]) -> tuple[Any, ...]:
-            """Of the numbers of these lanes; with arms at ``i[axis]``."""
-            if axis is None:
-                return (at, *i)
-            lane = jax.lax.broadcast_in_dim(at, (side, wide), (0,))
-            return (lane, *i[:axis], block.places(), *i[axis:])
+        def lines(leaf: Any) -> Any:
+            """Where a leaf's numbers of these lanes are, line by line, and which are there."""
+            shape, lane = leaf.shape[1:], jax.lax.broadcast_in_dim(at, (side, wide), (0,))
+            if (axis := block.axis_of(shape)) is None:
+                return [(at, *i) for i in np.ndindex(shape)], None
+            others = np.ndindex(*shape[:axis], *shape[axis + 1 :])
+            places = [(lane, *i[:axis], block.places(), *i[axis:]) for i in others]
+            return places, block.places() < arms
 
-        def lines(leaf: Any) -> tuple[int | None, Any]:
-            """Along which axis a leaf's arms lie, and the indices of the others."""
-            axis = block.axis_of(leaf.shape[1:])
-            return axis, np.ndindex(*(n for d, n in enumerate(leaf.shape[1:]) if d != axis))
-
-        def loaded(i: int) -> Any:
-            if i not in ins:
-                return None
-            if i < len(tables):
-                return _table(ins[i], leaves[i])
-            leaf, (axis, indices) = leaves[i], lines(leaves[i])
-            load = _table(ins[i], leaf).load
-            return block.values([load(*places(axis, j)) for j in indices], [leaf.shape[1:]])[0]
-
-        values = list(map(loaded, range(len(leaves))))
-        shapes = [x.shape for x in values[first:]]
+        known = map(_table, refs[last:], large, large)
+        consts = [next(known) if np.size(x) > _LARGE else np.asarray(x) for x in turn.consts]
+        fixed: list[Any] = list(map(_table, refs, tables))
+        arrays = [
+            _table(ref, leaf).load(*place)
+            for ref, leaf in zip(refs[len(tables) : last], leaves[len(tables) : last], strict=True)
+            for place in lines(leaf)[0]
+        ]
+        values = block.values(arrays, [x.shape[1:] for x in (*constants, *states)])
+        fixed += values[: len(constants)]
+        begin = block.arrays(values[len(constants) :])
 
         def go_on(now: Any) -> jax.Array:
-            turn, arrays = now
-            arguments = [*values[:first], *block.values(arrays, shapes)]
-            (runs,) = block.run(more.jaxpr, of_more, arguments)
-            return (turn < rounds_ref[0]) & block.any_lane(runs)
+            return (now[0] < rounds_ref[0]) & now[1]
 
         def once(now: Any) -> Any:
-            turn, arrays = now
-            arguments = [*values[:first], *block.values(arrays, shapes)]
-            return turn + 1, block.arrays(block.run(step.jaxpr, of_step, arguments))
+            state = block.values(now[2], [x.shape[1:] for x in states])
+            *state, runs = block.run(turn.jaxpr, consts, [*fixed, *state])
+            return now[0] + 1, block.any_lane(runs), block.arrays(state)
 
-        _, arrays = jax.lax.while_loop(go_on, once, (jnp.int32(0), block.arrays(values[first:])))
-        rest = iter(arrays)
-        for ref, leaf in zip(outs, states, strict=True):
-            axis, indices = lines(leaf)
-            mask = None if axis is None else block.places() < arms
-            for j in indices:
+        ended = jax.lax.while_loop(go_on, once, (jnp.int32(0), jnp.bool_(True), begin))[2]
+        rest = iter(ended)
+        for ref, leaf in zip(refs[len(leaves) :], states, strict=True):
+            places, mask = lines(leaf)
+            for place in places:
                 x = next(rest)
                 x = x.astype(jnp.int32) if x.dtype == jnp.bool_ else x
-                triton.store(ref.at[places(axis, j)], x, mask=mask)
+                triton.store(ref.at[place], x, mask=mask)
 
-    options = (
-        {} if interpret else {"compiler_params": triton.CompilerParams(num_warps=1, num_stages=1)}
-    )
+    options: Any = {"interpret": True}
+    if not interpret:
+        options = {"compiler_params": triton.CompilerParams(num_warps=1, num_stages=1)}
     new = pl.pallas_call(
         kernel,
         grid=(slots // side,),
-        out_shape=[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in inputs[first : len(leaves)]],
-        input_output_aliases={1 + read.index(first + i): i for i in range(len(states))},
-        interpret=interpret,
+        out_shape=[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in inputs[first:last]],
+        input_output_aliases={1 + first + i: i for i in range(len(states))},
         name="rounds",
         **options,
-    )(rounds[None], *(inputs[i] for i in read), *inputs[len(leaves) :])
+    )(rounds[None], *inputs)
     played = [x.astype(old.dtype) for x, old in zip(new, states, strict=True)]
     return jax.tree.unflatten(jax.tree.structure(carry.state), played)
 
@@ -208,18 +188,10 @@ def _table(ref: Any, leaf: Any, known: np.ndarray | None = None) -> Table:
 
     def load(*index: Any) -> jax.Array:
         shape = next(np.shape(i) for i in index if np.ndim(i))
-        is_tile = len(shape) == 2
-        inside = [
-            jnp.minimum(jnp.broadcast_to(jnp.int32(i), shape), n - 1) if is_tile else i
-            for i, n in zip(index, leaf.shape, strict=True)
-        ]
-        x = ref[tuple(inside)]
+        if len(shape) == 2:
+            wide = (jnp.broadcast_to(jnp.int32(i), shape) for i in index)
+            index = tuple(jnp.minimum(i, n - 1) for i, n in zip(wide, leaf.shape, strict=True))
+        x = ref[index]
         return x != 0 if leaf.dtype == jnp.bool_ else x
 
     return Table(load, leaf.shape, known)
-
-
-def _used(closed: Any) -> set[int]:
-    """Which inputs are read."""
-    read = {id(v) for e in closed.jaxpr.eqns for v in e.invars}
-    return {i for i, v in enumerate(closed.jaxpr.invars) if id(v) in read}
