@@ -26,6 +26,7 @@ from jax.extend.random import threefry_prng_impl
 from jaxbandits._engine.lanes import EACH, WITHIN, Rewriter, inner, scan_parts
 from jaxbandits.core import streams
 
+_Mode = lax.GatherScatterMode
 _UNROLLED = 64  # turns of an inner scan that are written out
 _MOST = 1024  # entries of one value that are computed one by one: a longer program is not worth it
 # What hands its values on: one kernel computes a score in one way, and holds numbers, not arrays.
@@ -117,12 +118,6 @@ def _put(value: np.ndarray, at: tuple[Any, ...], axis: int | None, cell: Any) ->
         line[j] = Arm(cell, j) if is_tile else cell
 
 
-def _all_axes(rank: int) -> tuple[tuple[int, ...], ...]:
-    """The numbers of a gather whose index is one window's, along all axes."""
-    axes = tuple(range(rank))
-    return axes, (), axes, (), ()
-
-
 def _source(entry: Any, place: int | None) -> Any:
     """Equal for entries that are the same number, or at their places in the same tile."""
     if isinstance(entry, Arm):
@@ -131,12 +126,6 @@ def _source(entry: Any, place: int | None) -> Any:
 
 
 # --- what only moves numbers
-
-
-def _part(e: Any, x: np.ndarray) -> np.ndarray:
-    bounds = e.params["start_indices"], e.params["limit_indices"]
-    steps = e.params["strides"] or [1] * x.ndim
-    return x[tuple(map(slice, *bounds, steps))]
 
 
 def _spread_out(e: Any, x: np.ndarray, *_: Any) -> np.ndarray:
@@ -156,28 +145,20 @@ def _padded(e: Any, x: np.ndarray, filling: np.ndarray) -> np.ndarray:
     return out
 
 
-def _reshaped(e: Any, x: np.ndarray, *_: Any) -> np.ndarray:
-    return x.reshape(e.outvars[0].aval.shape)
-
-
-def _split(e: Any, x: np.ndarray) -> list[np.ndarray]:
-    return np.split(x, np.cumsum(e.params["sizes"])[:-1], e.params["axis"])
-
-
+_BOUNDS = "start_indices", "limit_indices", "strides"
 _MOVES: dict[str, Callable[..., Any]] = {
     "broadcast_in_dim": _spread_out,
     "concatenate": lambda e, *xs: np.concatenate(xs, e.params["dimension"]),
-    "expand_dims": _reshaped,
     "iota": lambda e: known(np.indices(e.params["shape"])[e.params["dimension"]].astype(e.params["dtype"])),
     "pad": _padded,
-    "reshape": _reshaped,
+    "reshape": lambda e, x, *_: x.reshape(e.outvars[0].aval.shape),
     "rev": lambda e, x: np.flip(x, e.params["dimensions"]),
-    "slice": _part,
-    "split": _split,
-    "squeeze": _reshaped,
+    "slice": lambda e, x: x[tuple(map(slice, *(e.params[k] or [1] * x.ndim for k in _BOUNDS)))],
+    "split": lambda e, x: np.split(x, np.cumsum(e.params["sizes"])[:-1], e.params["axis"]),
     "stack": lambda e, *xs: np.stack(xs, e.params["axis"]),
     "transpose": lambda e, x: x.transpose(e.params["permutation"]),
 }  # fmt: skip
+_MOVES |= dict.fromkeys(("expand_dims", "squeeze"), _MOVES["reshape"])
 
 
 def _sum(tile: jax.Array, axis: int) -> jax.Array:
@@ -242,8 +223,11 @@ class Cells(Rewriter):
         if name in _RULES:
             method, *given = _RULES[name]
             rule = partial(getattr(self, method), *given)
+        elif name == "select_n" and len(ins) == 3:
+            return [self.chosen(ins[0], ins[2], ins[1])]
         elif rule is None and EACH.fullmatch(name):
-            rule = self._elementwise
+            bind = partial(e.primitive.bind, **e.params)
+            return [self.each(bind, *ins, exactly=_KNOWN.get(name))]
         if rule is None:
             raise NotImplementedError(name)
         result = rule(e, *ins)
@@ -347,10 +331,6 @@ class Cells(Rewriter):
         is_tile = any(not _is_known(x) and x.ndim == 2 for x in cells)
         return f(*(self.spread(x, is_tile) for x in cells))
 
-    def _elementwise(self, e: Any, *ins: np.ndarray) -> np.ndarray:
-        f = partial(e.primitive.bind, **e.params)
-        return self.each(f, *ins, exactly=_KNOWN.get(e.primitive.name))
-
     def equal(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Are these whole numbers the same?"""
         same = lambda a, b: a.astype(np.int32) == b.astype(np.int32)  # noqa: E731
@@ -365,12 +345,6 @@ class Cells(Rewriter):
         if all(map(_is_known, condition.flat)):
             return np.where(condition.astype(bool), yes, no)
         return self.each(lax.select, condition, yes, no)
-
-    def p_select_n(self, e: Any, which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
-        """A choice."""
-        if len(cases) == 2:
-            return self.chosen(which, *cases[::-1])
-        return self._elementwise(e, which, *cases)
 
     def p_convert_element_type(self, e: Any, x: np.ndarray) -> np.ndarray:
         """A number as one of another kind."""
@@ -572,9 +546,13 @@ class Cells(Rewriter):
         broadcast to ``out``; whether each window is inside; and which axis of ``out`` is which axis
         of the array.
 
-        ``numbers`` are those of a gather, or of a scatter whose updates have the shape ``out``.
+        ``numbers`` are those of a gather, or of a scatter whose updates have the shape ``out``;
+        None: one window along all axes.
         """
-        along, gone, of_axes, batches, at_batches = numbers[:5]
+        every = tuple(range(len(shape)))
+        along, gone, of_axes, batches, at_batches = (
+            numbers[:5] if numbers else (every, (), every, (), ())
+        )
         left = (d for d in range(len(shape)) if d not in (*gone, *batches))
         windows = dict(zip(left, along, strict=True))
         others = [d for d in range(len(out)) if d not in along]
@@ -586,7 +564,7 @@ class Cells(Rewriter):
                 fits = lambda x, m=most: (x >= 0) & (x.astype(np.int32) <= m)  # noqa: E731
                 inside = self.both(inside, self.each(fits, place, exactly=fits))
                 place = self.each(lambda x: x.astype(np.int32), place, exactly=np.int32)
-                if mode != lax.GatherScatterMode.PROMISE_IN_BOUNDS:
+                if mode != _Mode.PROMISE_IN_BOUNDS:
                     limits = known(np.int32(0)), known(most)
                     clip = _KNOWN["clamp"]
                     place = self.each(lax.clamp, limits[0], place, limits[1], exactly=clip)
@@ -630,12 +608,13 @@ class Cells(Rewriter):
 
     def p_gather(self, e: Any, x: Any, at: np.ndarray) -> np.ndarray:
         """Windows at indices."""
-        numbers, mode, aval = e.params["dimension_numbers"], e.params["mode"], e.outvars[0].aval
+        p, aval = e.params, e.outvars[0].aval
+        numbers, mode = p.get("dimension_numbers"), p.get("mode", _Mode.CLIP)
         index, inside, _ = self._index(numbers, mode, x.shape, aval.shape, at)
         found = self._at(x, index) if index else np.broadcast_to(x, aval.shape)
-        if mode != lax.GatherScatterMode.FILL_OR_DROP:
+        if mode != _Mode.FILL_OR_DROP:
             return found
-        fill = e.params["fill_value"]
+        fill = p["fill_value"]
         if fill is None:
             is_whole = jnp.issubdtype(aval.dtype, jnp.integer)
             fill = np.nan if not is_whole else _extreme(aval.dtype, -1) or _extreme(aval.dtype, 1)
@@ -643,29 +622,21 @@ class Cells(Rewriter):
 
     def p_dynamic_slice(self, e: Any, x: Any, *starts: np.ndarray) -> np.ndarray:
         """A window."""
-        sizes, mode = e.params["slice_sizes"], lax.GatherScatterMode.CLIP
-        index, _, _ = self._index(_all_axes(len(sizes)), mode, x.shape, sizes, np.stack(starts))
-        return self._at(x, index)
+        return self.p_gather(e, x, np.stack(starts))
 
     def p_dynamic_update_slice(self, e: Any, x: Any, new: Any, *starts: np.ndarray) -> np.ndarray:
         """A window, written."""
-        numbers, mode = _all_axes(x.ndim), lax.GatherScatterMode.CLIP
-        return self._written(x, new, numbers, mode, np.stack(starts), None)
+        return self._scattered(None, e, x, np.stack(starts), new)
 
     def _scattered(self, pair: Any, e: Any, x: Any, at: np.ndarray, new: np.ndarray) -> np.ndarray:
-        numbers, mode = e.params["dimension_numbers"], e.params["mode"]
-        return self._written(x, new, numbers, mode, at, pair)
-
-    def _written(
-        self, x: np.ndarray, new: np.ndarray, numbers: Any, mode: Any, at: np.ndarray, pair: Any
-    ) -> np.ndarray:
         """``x`` with new numbers in windows, one after the other; along axes that a window fills
         all at once.
         """
+        numbers, mode = e.params.get("dimension_numbers"), e.params.get("mode", _Mode.CLIP)
         index, inside, windows = self._index(numbers, mode, x.shape, new.shape, at)
         full = {d: a for d, a in windows.items() if new.shape[a] == x.shape[d]}
         for i in np.ndindex(*(1 if a in full.values() else n for a, n in enumerate(new.shape))):
-            here = inside[(*i, ...)] if mode == lax.GatherScatterMode.FILL_OR_DROP else known(True)
+            here = inside[(*i, ...)] if mode == _Mode.FILL_OR_DROP else known(True)
             for d in range(x.ndim):
                 if d not in full:
                     here = self.both(here, self.equal(index[d][(*i, ...)], numbered(x.shape, d)))

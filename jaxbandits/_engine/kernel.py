@@ -22,7 +22,6 @@ import numpy as np
 from jaxbandits._engine import scan
 from jaxbandits._engine.cells import Cells, Table
 from jaxbandits.core.checks import in_a_line
-from jaxbandits.core.protocol import Environment
 
 CPU_SLOTS, NATIVE_LANES = scan.CPU_SLOTS, 0  # never a native function
 trial, tuner = scan.trial, scan.tuner
@@ -81,12 +80,8 @@ def why_not(task: Any) -> str | None:
 
 
 def chunk(
-    environment: Environment,
-    lanes: scan.Lane,
-    carry: scan.Carry,
-    tuner: tuple[()],
-    rounds: jax.Array,
-) -> tuple[scan.Carry, tuple[()]]:
+    environment: Any, lanes: Any, carry: Any, tuner: Any, rounds: jax.Array
+) -> tuple[scan.Carry, Any]:
     """``rounds`` rounds of every lane, ``[slot]``, or fewer of those that end or come to a mark."""
     play = {name: partial(_rounds, interpret=name == "cpu") for name in ("cpu", "default")}
     state = jax.lax.platform_dependent(environment, lanes, carry, rounds, **play)
@@ -101,12 +96,7 @@ def _turn(environment: Any, lane: Any, available: Any, goal: Any, state: Any) ->
 
 
 def _rounds(
-    environment: Environment,
-    lanes: scan.Lane,
-    carry: scan.Carry,
-    rounds: jax.Array,
-    *,
-    interpret: bool,
+    environment: Any, lanes: scan.Lane, carry: Any, rounds: jax.Array, *, interpret: bool
 ) -> scan.LaneState:
     """The states after these rounds."""
     # Imported when used: a start of the package need not wait for it, and one day it may be gone.
