@@ -2,10 +2,12 @@
 [--budget FILE] [--out DIR]
 
 Compiles the engines' programs for an H100, a TPU or this CPU, with or without the device, and says
-for each loop what one turn launches and how many bytes a slot it reads and writes. The exit status
-is 1 if a case does not compile, calls something outside of the program (CUDA), computes in float64,
-if the scan and the leap engine compute one score in different ways (the same bits would end there), if a kernel spills or may join a product and a sum, or if a case
-takes more memory than the pool reckons with, or more launches or bytes than FILE allows.
+for each loop what one turn launches and how many bytes a slot it reads and writes; of the kernel
+engine, its registers and the instructions of a round. The exit status is 1 if a case does not
+compile, calls something outside of the program (CUDA), computes in float64, if the scan and the
+leap engine compute one score in different ways (the same bits would end there), if a kernel spills
+or may join a product and a sum, or if a case takes more memory than the pool reckons with, or more
+launches, bytes or instructions than FILE allows.
 
 What it needs besides jax: cuda: the wheels jax-cuda13-plugin and jax-cuda13-pjrt of jax's own
 version, ptxas on PATH or the wheel nvidia-cuda-nvcc; tpu: libtpu. In an environment of their own:

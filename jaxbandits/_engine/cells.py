@@ -30,7 +30,15 @@ _Mode = lax.GatherScatterMode
 _UNROLLED = 64  # turns of an inner scan that are written out
 _MOST = 1024  # entries of one value that are computed one by one: a longer program is not worth it
 # What hands its values on: one kernel computes a score in one way, and holds numbers, not arrays.
-_SAME = "copy", "copy_p", "once", "optimization_barrier", "stop_gradient"
+_SAME = (
+    "copy",
+    "copy_p",
+    "once",
+    "optimization_barrier",
+    "stop_gradient",
+    "random_wrap",
+    "random_unwrap",
+)
 _TAKE_TABLES = "gather", "dynamic_slice", "cond", "while", "scan", *_SAME
 
 # Whole numbers known while tracing stay known.
@@ -47,13 +55,6 @@ class Arm:
 
     def __init__(self, tile: jax.Array, number: int):
         self.tile, self.number = tile, number
-
-
-class Key:
-    """An entry that is a key of jax's own generator: two words."""
-
-    def __init__(self, words: Sequence[Any]):
-        self.words = words
 
 
 class Table(NamedTuple):
@@ -145,13 +146,18 @@ def _padded(e: Any, x: np.ndarray, filling: np.ndarray) -> np.ndarray:
     return out
 
 
+def _reshaped(e: Any, x: np.ndarray, *_: Any) -> np.ndarray:
+    # A key has an axis more, its words
+    return x.reshape((*e.outvars[0].aval.shape, *x.shape[len(e.invars[0].aval.shape) :]))
+
+
 _BOUNDS = "start_indices", "limit_indices", "strides"
 _MOVES: dict[str, Callable[..., Any]] = {
     "broadcast_in_dim": _spread_out,
     "concatenate": lambda e, *xs: np.concatenate(xs, e.params["dimension"]),
     "iota": lambda e: known(np.indices(e.params["shape"])[e.params["dimension"]].astype(e.params["dtype"])),
     "pad": _padded,
-    "reshape": lambda e, x, *_: x.reshape(e.outvars[0].aval.shape),
+    "reshape": _reshaped,
     "rev": lambda e, x: np.flip(x, e.params["dimensions"]),
     "slice": lambda e, x: x[tuple(map(slice, *(e.params[k] or [1] * x.ndim for k in _BOUNDS)))],
     "split": lambda e, x: np.split(x, np.cumsum(e.params["sizes"])[:-1], e.params["axis"]),
@@ -159,10 +165,6 @@ _MOVES: dict[str, Callable[..., Any]] = {
     "transpose": lambda e, x: x.transpose(e.params["permutation"]),
 }  # fmt: skip
 _MOVES |= dict.fromkeys(("expand_dims", "squeeze"), _MOVES["reshape"])
-
-
-def _sum(tile: jax.Array, axis: int) -> jax.Array:
-    return jnp.sum(tile, axis=axis, dtype=tile.dtype)
 
 
 def _extreme(kind: Any, sign: int) -> Any:
@@ -177,7 +179,7 @@ def _extreme(kind: Any, sign: int) -> Any:
 _RULES: dict[str, tuple[str, ...] | tuple[Any, ...]] = {
     "reduce_max": ("_reduced", lax.max, jnp.max, None),
     "reduce_min": ("_reduced", lax.min, jnp.min, None),
-    "reduce_sum": ("_reduced", lax.add, _sum, 0),
+    "reduce_sum": ("_reduced", lax.add, jnp.sum, 0),
     "reduce_prod": ("_reduced", lax.mul, None, 1),
     "reduce_or": ("_reduced", lax.bitwise_or, jnp.max, False),
     "reduce_and": ("_reduced", lax.bitwise_and, jnp.min, True),
@@ -253,8 +255,6 @@ class Cells(Rewriter):
 
     def alone(self, entry: Any) -> Any:
         """An entry as a known number or as ``[lane]``."""
-        if isinstance(entry, Key):
-            raise NotImplementedError("arithmetic of random keys")
         return self.pick(entry.tile, np.int32(entry.number)) if isinstance(entry, Arm) else entry
 
     def pick(self, tile: jax.Array, at: Any) -> jax.Array:
@@ -262,12 +262,12 @@ class Cells(Rewriter):
         mine, kind = self.places() == self.spread(at, True).astype(jnp.int32), tile.dtype
         is_float = jnp.issubdtype(kind, jnp.floating)
         whole = lax.bitcast_convert_type(tile, jnp.int32) if is_float else tile.astype(jnp.int32)
-        found = jnp.sum(lax.select(mine, whole, jnp.zeros_like(whole)), axis=1, dtype=jnp.int32)
+        found = jnp.sum(lax.select(mine, whole, jnp.zeros_like(whole)), axis=1)
         if kind == jnp.bool_:
             return found != 0
         return lax.bitcast_convert_type(found, kind) if is_float else found.astype(kind)
 
-    def joined(self, line: np.ndarray) -> Any:
+    def joined(self, line: Any) -> Any:
         """Entries side by side as one array: as few choices as there are runs of one source."""
         first, n = line[0], len(line)
         is_whole = n > 1 and all(map(_is_known, line)) and first.dtype.kind in "iu"
@@ -282,7 +282,7 @@ class Cells(Rewriter):
             tile = lax.select(is_later, self.spread(cell, True), self.spread(tile, True))
         return tile
 
-    def _is_side(self, line: np.ndarray) -> bool:
+    def _is_side(self, line: Any) -> bool:
         """Are most of these entries a tile's, at their places?"""
         count = sum(map(_is_in_place, line, range(len(line))))
         return 1 < len(line) <= self.wide and 2 * count > len(line)
@@ -320,16 +320,14 @@ class Cells(Rewriter):
             if source not in made:
                 if len(made) == _MOST:
                     raise NotImplementedError(f"arithmetic of {shape} numbers")
-                made[source] = self._done(f, [self.cell(x, at, axis) for x in values], exactly)
+                cells = [self.cell(x, at, axis) for x in values]
+                if exactly and all(_is_known(x) and x.dtype.kind != "f" for x in cells):
+                    made[source] = exactly(*cells)
+                else:
+                    is_tile = any(not _is_known(x) and x.ndim == 2 for x in cells)
+                    made[source] = f(*(self.spread(x, is_tile) for x in cells))
             _put(out, at, axis, made[source])
         return out
-
-    def _done(self, f: Any, cells: Sequence[Any], exactly: Any) -> Any:
-        if exactly is not None and all(_is_known(x) and x.dtype.kind != "f" for x in cells):
-            with np.errstate(over="ignore"):
-                return exactly(*cells)
-        is_tile = any(not _is_known(x) and x.ndim == 2 for x in cells)
-        return f(*(self.spread(x, is_tile) for x in cells))
 
     def equal(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Are these whole numbers the same?"""
@@ -438,7 +436,7 @@ class Cells(Rewriter):
         """What a function makes of each tile along the first axis; ``nothing`` stands beyond it."""
 
         def made(i: tuple[int, ...]) -> Any:
-            tile = self.spread(self.joined(x[(slice(None), *i)]), True)
+            tile = self.spread(self.joined(x[:, *i]), True)
             return whole(lax.select(self.places() < len(x), tile, jnp.full_like(tile, nothing)))
 
         return entries(x.shape[1:], made)
@@ -563,15 +561,15 @@ class Cells(Rewriter):
                 most, place = np.int32(n - size), at[..., of_axes.index(d)]
                 fits = lambda x, m=most: (x >= 0) & (x.astype(np.int32) <= m)  # noqa: E731
                 inside = self.both(inside, self.each(fits, place, exactly=fits))
-                place = self.each(lambda x: x.astype(np.int32), place, exactly=np.int32)
                 if mode != _Mode.PROMISE_IN_BOUNDS:
-                    limits = known(np.int32(0)), known(most)
-                    clip = _KNOWN["clamp"]
-                    place = self.each(lax.clamp, limits[0], place, limits[1], exactly=clip)
+                    clipped = lambda x, m=most: jnp.clip(x.astype(np.int32), 0, m)  # noqa: E731
+                    exact = lambda x, m=most: np.clip(x, 0, m).astype(np.int32)  # noqa: E731
+                    place = self.each(clipped, place, exactly=exact)
             elif d in batches:
                 place = numbered(out, others[at_batches[batches.index(d)]])
             if size > 1:
-                place = self.each(lax.add, place, numbered(out, windows[d]), exactly=np.add)
+                plus = lambda x, y: x.astype(np.int32) + y  # noqa: E731
+                place = self.each(plus, place, numbered(out, windows[d]), exactly=plus)
             index.append(np.broadcast_to(place, out))
         return index, np.broadcast_to(inside, out), windows
 
@@ -592,7 +590,7 @@ class Cells(Rewriter):
 
             def picked(i: tuple[int, ...]) -> Any:
                 others = (int(j[i]) for axis, j in enumerate(index) if axis != d)
-                tile = self.spread(self.joined(lines[(slice(None), *others)]), True)
+                tile = self.spread(self.joined(lines[:, *others]), True)
                 return self.pick(tile, self.alone(index[d][i]))
 
             return entries(index[d].shape, picked)
@@ -648,26 +646,13 @@ class Cells(Rewriter):
     # --- jax's own random numbers
 
     def _keyed(self, function: Any, e: Any, *ins: np.ndarray) -> Any:
-        """A function of a key, as one of its words."""
-        is_key = isinstance(ins[0].ravel()[0], Key)
-        values = [self.p_random_unwrap(e, ins[0]) if is_key else ins[0], *ins[1:]]
-        kinds = [np.uint32, *(v.aval.dtype for v in e.invars[1:])]
-        avals = map(jax.ShapeDtypeStruct, (x.shape for x in values), kinds)
+        """A function of keys, whose words lie along the last axis."""
+        words = {"key<fry>": np.uint32}  # of another generator there is no such function
+        kinds = (words.get(str(v.aval.dtype), v.aval.dtype) for v in e.invars)
+        avals = map(jax.ShapeDtypeStruct, (x.shape for x in ins), kinds)
         closed = jax.make_jaxpr(partial(function, **e.params))(*avals)
-        results = self.run(closed.jaxpr, closed.consts, values)
-        if e.primitive.multiple_results:
-            return results
-        return results[0] if "bit_width" in e.params else self.p_random_wrap(e, results[0])
-
-    def p_random_wrap(self, _: Any, words: np.ndarray) -> np.ndarray:
-        """A key of two words."""
-        if words.shape[-1] != 2:
-            raise NotImplementedError("keys of another generator")
-        return entries(words.shape[:-1], lambda i: Key(words[i]))
-
-    def p_random_unwrap(self, _: Any, key: np.ndarray) -> np.ndarray:
-        """The words of a key."""
-        return entries((*key.shape, 2), lambda i: key[i[:-1]].words[i[-1]])
+        results = self.run(closed.jaxpr, closed.consts, ins)
+        return results if e.primitive.multiple_results else results[0]
 
     def p_iota_2x32_shape(self, e: Any) -> list[np.ndarray]:
         """Numbers in order, in two words."""

@@ -1,12 +1,9 @@
 """The kernel engine: many rounds in one launch on a GPU, with the bits of the scan engine.
 
-The scan launches some ten kernels a round, and with a few thousand lanes launches are all that it
-waits for. :func:`chunk` stands where the scan's stands and plays the scan's own :func:`scan.step`,
-whose trace for one lane is written anew for some lanes side by side (:mod:`.cells`), inside of one
-Pallas kernel. Its loop ends when none of these lanes may play on. Marks, slots and everything else
-are the driver's.
-
-On a CPU the same kernel is interpreted, slowly: for tests of its bits.
+With a few thousand lanes the scan waits for its launches, ten a round. Here :func:`scan.step`, its
+trace for one lane written anew for some (:mod:`.cells`), is played inside of one Pallas kernel, until
+none of these lanes may play on. Marks, slots and everything else are the driver's. On a CPU the
+kernel is interpreted, slowly: for tests of its bits.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ BITS_ARE_EQUAL = False
 ``first_day.csv`` of that device whose rows of part "bits" all say "equal: scan, kernel" (or "only
 scan plays it") and whose rows of part "speed" have the kernel before scan from 2¹⁰ lanes on.
 """
-WORTH_COMPILING = 1e8  # rounds of a task, from which on auto takes it: 3 to 80 s to compile
+WORTH_COMPILING = 1e9  # rounds of a task: of scan 2 to 60 s, and a kernel compiles in 3 to 80
 
 # A thread for each lane from so many lanes on, if the arms fit its registers; else one for each arm
 # and lane. (A prototype on an H100, K = 10, million rounds a second: 2¹⁰ lanes 67 and 126, 2¹⁴ 988
@@ -43,9 +40,7 @@ _LARGE = 64  # constants of more numbers lie in memory
 
 
 def layout(arms: int, slots: int) -> tuple[int, int]:
-    """Lanes of a block, and the threads that an arm's axis takes there (1: each thread holds all
-    arms).
-    """
+    """Lanes of a block, and threads for the arms of each (1: a thread holds all arms)."""
     if arms == 0 or (arms <= _FEW_ARMS and slots >= _MANY_LANES):
         return math.gcd(_WARP, slots), 1
     wide = max(1 << (arms - 1).bit_length(), _LEAST)

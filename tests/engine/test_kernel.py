@@ -2,6 +2,7 @@
 noticed.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from jax import lax
 
 import jaxbandits as jb
-from jaxbandits._engine import kernel
+from jaxbandits._engine import kernel, pool, scan
+from jaxbandits._engine.cells import Cells
+from jaxbandits._engine.setup import lay_out
 
 pytestmark = pytest.mark.filterwarnings("ignore:engine. 'kernel' on a CPU:UserWarning")
 p, e = jb.policies, jb.environments
@@ -178,3 +181,85 @@ def test_a_run_has_the_bits_of_scan(monkeypatch: pytest.MonkeyPatch, form: Any) 
 
 def test_a_policy_of_the_user_has_them() -> None:
     assert differences(CASES["odd"](3), 2) == []
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", CASES)
+def test_every_policy_and_world_has_them(name: str) -> None:
+    assert differences(CASES[name](10)) == []
+
+
+# What takes long to compile for a CPU stands at ten arms only.
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["omega", "pd-bwk", "bts", "odd", "context rate", "beta", "drift"])
+@pytest.mark.parametrize("arms", [3, 20])
+def test_few_arms_and_some_more_have_them(name: str, arms: int) -> None:
+    assert differences(CASES[name](arms)) == []
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["omega", "m", "pd-bwk"])
+def test_many_arms_have_them(name: str) -> None:
+    assert differences(CASES[name](100)) == []
+
+
+def wrong_gather(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Cells.pick
+    monkeypatch.setattr(Cells, "pick", lambda self, tile, at: right(self, tile, at ^ 1))
+
+
+def no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes play on beyond their marks and their money."""
+
+    def turn(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
+        return scan.play(environment, lane, available, state)[0], jnp.bool_(True)
+
+    monkeypatch.setattr(kernel, "_turn", turn)
+
+
+def swapped_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = kernel._table
+
+    def table(ref: Any, *leaf: Any) -> Any:
+        made = right(ref, *leaf)
+        return made._replace(load=lambda *index: jnp.flip(made.load(*index), 0))
+
+    monkeypatch.setattr(kernel, "_table", table)
+
+
+@pytest.mark.parametrize("mutant", [wrong_gather, no_end, swapped_lanes])
+def test_what_is_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch, mutant: Any) -> None:
+    mutant(monkeypatch)
+    jax.clear_caches()
+    monkeypatch.setattr(pool, "_PROGRAMS", {})
+    assert differences(CASES["pd-bwk"](4), 2) != []
+
+
+def test_what_a_kernel_cannot_play_is_named() -> None:
+    @jb.pytree
+    class Waves(jb.policies.IndexPolicy):
+        def score(self, arms: Any) -> jax.Array:
+            return jnp.fft.fft(arms.n).real
+
+    with pytest.raises(jb.InputError, match=r"but no kernel plays its round \(.*fft\)"):
+        played((Waves(), *CASES["omega"](3)[1:]), "kernel")
+
+
+def test_auto_takes_it_only_once_a_device_has_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not kernel.BITS_ARE_EQUAL  # with the rows of a device, this line goes
+    task = lay_out(*CASES["omega"](3), key=KEY).tasks[0]
+    long = dataclasses.replace(task, rounds=2 * kernel.WORTH_COMPILING)
+    assert not kernel.is_faster(long)
+    monkeypatch.setattr(kernel, "BITS_ARE_EQUAL", True)
+    assert kernel.is_faster(long)
+    assert not kernel.is_faster(task)
+    many = lay_out(*CASES["omega"](100), key=KEY, engine="leap").tasks[0]
+    assert not kernel.is_faster(dataclasses.replace(many, rounds=1e12))
+
+
+def test_on_a_cpu_it_says_that_it_is_for_tests() -> None:
+    with pytest.warns(UserWarning, match="on a CPU is interpreted"):
+        lay_out(*CASES["omega"](3), key=KEY, engine="kernel")
+    assert kernel.layout(10, 1 << 17) == (32, 1)
+    assert kernel.layout(10, 1 << 14) == (2, 16)
+    assert kernel.layout(100, 1 << 17) == (1, 128)
