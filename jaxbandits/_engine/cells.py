@@ -174,6 +174,23 @@ def _extreme(kind: Any, sign: int) -> Any:
     return jnp.iinfo(kind).max if sign > 0 else jnp.iinfo(kind).min
 
 
+def _in_order(*xs: Any, axis: int, keys: int, largest: bool = False) -> list[jax.Array]:
+    """In order along an axis: each number at its rank, which is how many come before it."""
+    xs = tuple(jnp.moveaxis(x, axis, -1) for x in xs)
+    places = np.arange(xs[0].shape[-1])
+    is_first = places[:, None] < places  # of equal ones
+    for x in reversed(xs[:keys]):
+        a, b = x[..., :, None], x[..., None, :]
+        is_less = a > b if largest else a < b
+        odd, other = (a, b) if largest else (b, a)  # what is no number is larger than all
+        is_less |= (odd != odd) & (other == other)
+        is_first = is_less | (((a == b) | ((a != a) & (b != b))) & is_first)
+    is_here = jnp.sum(is_first, -2)[..., None] == places
+    at = jnp.argmax(is_here.astype(jnp.int32), -2)
+    taken = (jnp.take_along_axis(x, at, -1, mode="promise_in_bounds") for x in xs)
+    return [jnp.moveaxis(x, -1, axis) for x in taken]
+
+
 # Rules by name, and what they are given. A reduction: a function of two numbers, one of a whole tile,
 # and what nothing gives (None: what no number exceeds).
 _RULES: dict[str, tuple[str, ...] | tuple[Any, ...]] = {
@@ -503,37 +520,20 @@ class Cells(Rewriter):
         terms = map(partial(self.each, lax.mul), _rows(first), _rows(second))
         return reduce(partial(self.each, lax.add), terms)
 
-    def _sorted(self, xs: Sequence[np.ndarray], keys: int, largest: bool) -> list[np.ndarray]:
-        """Along the last axis, each number at its rank: how many come before it."""
-        n, less = xs[0].shape[-1], operator.gt if largest else operator.lt
-        ids, rank = numbered(xs[0].shape, xs[0].ndim - 1), known(np.int32(0))
-
-        def comes_first(y: jax.Array, x: jax.Array, is_earlier: jax.Array) -> jax.Array:
-            odd, other = (y, x) if largest else (x, y)  # what is no number is larger than all
-            is_less = less(y, x) | ((odd != odd) & (other == other))
-            return is_less | (((y == x) | ((y != y) & (x != x))) & is_earlier)
-
-        for k in range(n):
-            first = known(k < np.arange(n))  # of equal ones
-            for x in reversed(xs[:keys]):
-                first = self.each(comes_first, x[..., k : k + 1], x, first)
-            rank = self.each(lambda r, is_first: r + is_first.astype(jnp.int32), rank, first)
-        outs = [np.broadcast_to(x[..., :1], x.shape) for x in xs]
-        for k in range(1, n):
-            here = self.equal(rank[..., k : k + 1], ids)
-            outs = [self.chosen(here, x[..., k : k + 1], o) for x, o in zip(xs, outs, strict=True)]
-        return outs
-
     def p_sort(self, e: Any, *xs: np.ndarray) -> list[np.ndarray]:
         """In order along an axis."""
-        axis = e.params["dimension"]
-        made = self._sorted([np.moveaxis(x, axis, -1) for x in xs], e.params["num_keys"], False)
-        return [np.moveaxis(x, -1, axis) for x in made]
+        axis, keys = e.params["dimension"], e.params["num_keys"]
+        return self._traced(partial(_in_order, axis=axis, keys=keys), e, *xs)
 
     def p_top_k(self, e: Any, x: np.ndarray) -> list[np.ndarray]:
         """The largest, and where they are."""
-        ids = np.broadcast_to(numbered(x.shape, x.ndim - 1), x.shape)
-        return [out[..., : e.params["k"]] for out in self._sorted([x, ids], 1, True)]
+
+        def top(x: jax.Array) -> list[jax.Array]:
+            ids = lax.broadcasted_iota(jnp.int32, x.shape, x.ndim - 1)
+            made = _in_order(x, ids, axis=x.ndim - 1, keys=1, largest=True)
+            return [out[..., : e.params["k"]] for out in made]
+
+        return self._traced(top, e, x)
 
     # --- reads and writes at an index
 
@@ -645,13 +645,15 @@ class Cells(Rewriter):
 
     # --- jax's own random numbers
 
-    def _keyed(self, function: Any, e: Any, *ins: np.ndarray) -> Any:
-        """A function of keys, whose words lie along the last axis."""
-        words = {"key<fry>": np.uint32}  # of another generator there is no such function
+    def _traced(self, function: Any, e: Any, *ins: np.ndarray) -> list[np.ndarray]:
+        """A function of arrays, of values; a key is its words, along the last axis."""
+        words = {"key<fry>": np.uint32}  # another generator has other functions, and is refused
         kinds = (words.get(str(v.aval.dtype), v.aval.dtype) for v in e.invars)
-        avals = map(jax.ShapeDtypeStruct, (x.shape for x in ins), kinds)
-        closed = jax.make_jaxpr(partial(function, **e.params))(*avals)
-        results = self.run(closed.jaxpr, closed.consts, ins)
+        closed = jax.make_jaxpr(function)(*map(jax.ShapeDtypeStruct, map(np.shape, ins), kinds))
+        return self.run(closed.jaxpr, closed.consts, ins)
+
+    def _keyed(self, function: Any, e: Any, *ins: np.ndarray) -> Any:
+        results = self._traced(partial(function, **e.params), e, *ins)
         return results if e.primitive.multiple_results else results[0]
 
     def p_iota_2x32_shape(self, e: Any) -> list[np.ndarray]:

@@ -41,7 +41,7 @@ _LARGE = 64  # constants of more numbers lie in memory
 
 def layout(arms: int, slots: int) -> tuple[int, int]:
     """Lanes of a block, and threads for the arms of each (1: a thread holds all arms)."""
-    if arms == 0 or (arms <= _FEW_ARMS and slots >= _MANY_LANES):
+    if arms <= _FEW_ARMS and slots >= _MANY_LANES:
         return math.gcd(_WARP, slots), 1
     wide = max(1 << (arms - 1).bit_length(), _LEAST)
     return math.gcd(max(_WARP // wide, 1), slots), wide
@@ -51,9 +51,8 @@ def is_faster(task: Any) -> bool:
     """Does a GPU play the task sooner so, its compiling counted? Of many arms a leap is faster (an
     H100, ω-UCB, K = 100, 2¹⁴ lanes, million rounds a second: leap 1,205, a kernel some 500).
     """
-    few = getattr(task.environment.spec, "arms", 0) <= _FEW_ARMS
-    worth = task.rounds >= WORTH_COMPILING and (few or task.engine is scan)
-    return BITS_ARE_EQUAL and worth
+    few = task.engine is scan or getattr(task.environment.spec, "arms", 0) <= _FEW_ARMS
+    return BITS_ARE_EQUAL and few and task.rounds >= WORTH_COMPILING
 
 
 def rounds_between(expected: float) -> int:
@@ -65,6 +64,8 @@ def rounds_between(expected: float) -> int:
 
 def why_not(task: Any) -> str | None:
     """Why this engine does not play a task; None if it does. It traces what would be compiled."""
+    if not hasattr(task.environment.spec, "arms"):
+        return f"no kernel plays on {type(task.environment).__name__}, which has no arms"
     takes = task.shapes.lanes(_WARP), task.shapes.carry(_WARP)
     world = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), task.environment)
     try:
@@ -98,7 +99,7 @@ def _rounds(
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
-    arms, slots = getattr(environment.spec, "arms", 0), carry.state.status.shape[0]
+    arms, slots = environment.spec.arms, carry.state.status.shape[0]
     side, wide = layout(arms, slots)
     # The marks are the driver's.
     given = lanes._replace(marks=None, record=None), carry.available, carry.goal  # type: ignore[arg-type]
