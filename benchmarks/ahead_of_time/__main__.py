@@ -97,7 +97,7 @@ def main():
                 compiled = program.compile()
                 seconds = time.perf_counter() - start
                 if (kernel := kernel_in(Path(folder))) is not None:
-                    kernels.append((name, *kernel))
+                    kernels.append((name, *kernel, round(seconds, 1)))
         except (
             Exception
         ) as problem:  # whatever a compiler says: the other cases are compiled all the same
@@ -119,7 +119,7 @@ def main():
         rows += _rows(
             name, loops(text), arguments.slots, memory.temp_size_in_bytes, states, seconds
         )
-    for name, *kernel in kernels:
+    for name, *kernel, _ in kernels:
         facts = dict(zip(Kernel._fields, kernel, strict=True))
         print(f"{name}:", ", ".join(f"{count} {fact}" for fact, count in facts.items()))
         if facts["spilled"] or facts["loose"]:
@@ -202,7 +202,7 @@ def beyond(rows, budget):
 def dearer(kernels, budget):
     """Lines about kernels with more than ``{case: {fact: most}}``."""
     wrong = []
-    for case, *facts in kernels:
+    for case, *facts, _ in kernels:
         for fact, count in zip(Kernel._fields, facts, strict=True):
             most = budget.get(case, {}).get(fact, count)
             if count > most:

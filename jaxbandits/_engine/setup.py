@@ -755,7 +755,8 @@ def _in_one_kernel(engine: str, task: Task, chunk: int | None, between: float) -
             raise InputError(
                 f"engine: 'kernel' given, but {lacking}; it must be 'auto', 'leap' or 'scan'"
             )
-        return dataclasses.replace(task, why_scan=task.why_scan or lacking)
+        why_scan = task.why_scan or lacking
+        return dataclasses.replace(task, why_scan=why_scan) if task.engine is scan else task
     if jax.default_backend() == "cpu":
         warnings.warn("engine: 'kernel' on a CPU is interpreted, slowly, for tests", stacklevel=6)
     rounds = min(chunk or kernel.rounds_between(between), int(task.cap.max()))
