@@ -119,8 +119,8 @@ def main():
         rows += _rows(
             name, loops(text), arguments.slots, memory.temp_size_in_bytes, states, seconds
         )
-    for name, *kernel, _ in kernels:
-        facts = dict(zip(Kernel._fields, kernel, strict=True))
+    for name, *numbers, _ in kernels:
+        facts = dict(zip(Kernel._fields, numbers, strict=True))
         print(f"{name}:", ", ".join(f"{count} {fact}" for fact, count in facts.items()))
         if facts["spilled"] or facts["loose"]:
             wrong.append(f"{name}: the kernel spills, or may join a product and a sum")

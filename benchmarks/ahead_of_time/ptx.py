@@ -50,7 +50,14 @@ def _read(file: Path, text: str) -> Kernel:
     binary, assembler = file.with_suffix(".cubin"), tool("ptxas")
     assert assembler is not None  # XLA itself needs it
     target = re.search(r"\.target (\w+)", text)
-    command = [assembler, f"-arch={target[1] if target else 'sm_90a'}", "-v", file, "-o", binary]
+    command = [
+        assembler,
+        f"-arch={target[1] if target else 'sm_90a'}",
+        "-v",
+        str(file),
+        "-o",
+        str(binary),
+    ]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     registers, spills = re.search(r"Used (\d+)", said), re.findall(r"(\d+) bytes spill", said)
     fused, loose = (

@@ -177,15 +177,16 @@ def _extreme(kind: Any, sign: int) -> Any:
 def _in_order(*xs: Any, axis: int, keys: int, largest: bool = False) -> list[jax.Array]:
     """In order along an axis: each number at its rank, which is how many come before it."""
     xs = tuple(jnp.moveaxis(x, axis, -1) for x in xs)
-    places = np.arange(xs[0].shape[-1])
-    is_first = places[:, None] < places  # of equal ones
+    rank, square = xs[0].ndim, (*xs[0].shape, xs[0].shape[-1])
+    before, place = (lax.broadcasted_iota(jnp.int32, square, d) for d in (rank - 1, rank))
+    is_first = before < place  # of equal ones
     for x in reversed(xs[:keys]):
         a, b = x[..., :, None], x[..., None, :]
         is_less = a > b if largest else a < b
         odd, other = (a, b) if largest else (b, a)  # what is no number is larger than all
         is_less |= (odd != odd) & (other == other)
         is_first = is_less | (((a == b) | ((a != a) & (b != b))) & is_first)
-    is_here = jnp.sum(is_first, -2)[..., None] == places
+    is_here = jnp.sum(is_first, -2)[..., None] == place
     at = jnp.argmax(is_here.astype(jnp.int32), -2)
     taken = (jnp.take_along_axis(x, at, -1, mode="promise_in_bounds") for x in xs)
     return [jnp.moveaxis(x, -1, axis) for x in taken]
@@ -453,7 +454,7 @@ class Cells(Rewriter):
         """What a function makes of each tile along the first axis; ``nothing`` stands beyond it."""
 
         def made(i: tuple[int, ...]) -> Any:
-            tile = self.spread(self.joined(x[:, *i]), True)
+            tile = self.spread(self.joined(np.moveaxis(x, 0, -1)[i]), True)
             return whole(lax.select(self.places() < len(x), tile, jnp.full_like(tile, nothing)))
 
         return entries(x.shape[1:], made)

@@ -108,7 +108,7 @@ def watched(arms: int) -> Case:
         list(zip(rng.random((arms, 20)), rng.gamma(2.0, 0.25, (arms, 20)), strict=True))
         for _ in range(2)
     ]
-    costs = {"cost": e.Linear(0.1), "penalty": e.Linear(0.5)}
+    costs: Any = {"cost": e.Linear(0.1), "penalty": e.Linear(0.5)}
     world = e.row_arms(logs, limits=np.arange(1, 4) / 3, **costs)
     return p.RCUCB(survival="legal"), world, jb.Horizon(rounds=30)
 
@@ -172,10 +172,17 @@ def differences(case: Case, replicates: int = 4) -> list[str]:
     return [name for name in one if not np.array_equal(one[name], other[name], equal_nan=True)]
 
 
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that was compiled is played again."""
+    jax.clear_caches()
+    monkeypatch.setattr(pool, "_PROGRAMS", {})
+
+
 @pytest.mark.parametrize("form", [None, (4, 1)], ids=["arms side by side", "a thread for a lane"])
 def test_a_run_has_the_bits_of_scan(monkeypatch: pytest.MonkeyPatch, form: Any) -> None:
     if form:
         monkeypatch.setattr(kernel, "layout", lambda arms, slots: form)
+        forget(monkeypatch)
     assert differences(CASES["omega"](3), 2) == []
 
 
@@ -230,8 +237,7 @@ def swapped_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("mutant", [wrong_gather, no_end, swapped_lanes])
 def test_what_is_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch, mutant: Any) -> None:
     mutant(monkeypatch)
-    jax.clear_caches()
-    monkeypatch.setattr(pool, "_PROGRAMS", {})
+    forget(monkeypatch)
     assert differences(CASES["pd-bwk"](4), 2) != []
 
 
