@@ -84,11 +84,14 @@ def chunk(
     return carry._replace(state=state), tuner
 
 
-def _turn(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
-    """A round of one lane, and whether it may play another one."""
+def _step(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
     carry = scan.Carry(available, state, None, None, goal)  # type: ignore[arg-type]
-    after = scan.step(environment, lane, carry).state
-    return after, scan.may_play(lane, carry, after.ledger, after.status)
+    return scan.step(environment, lane, carry).state
+
+
+def _may_play(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
+    carry = scan.Carry(available, state, None, None, goal)  # type: ignore[arg-type]
+    return scan.may_play(lane, carry, state.ledger, state.status)
 
 
 def _rounds(
@@ -104,15 +107,22 @@ def _rounds(
     # The marks are the driver's.
     given = lanes._replace(marks=None, record=None), carry.available, carry.goal  # type: ignore[arg-type]
     one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), (*given, carry.state))
-    turn = jax.make_jaxpr(_turn)(environment, *one)
+    # The end is asked where a loop asks: the compiler of kernels dies of one that is carried along.
+    turn, more = (jax.make_jaxpr(f)(environment, *one) for f in (_step, _may_play))
     tables, constants, states = map(jax.tree.leaves, (environment, given, carry.state))
     large = [np.asarray(x) for x in turn.consts if np.size(x) > _LARGE]
     leaves = [*tables, *constants, *states, *large]
     first, last = len(tables) + len(constants), len(leaves) - len(large)  # of the states
+    used = _used(turn) | _used(more)
+    read = [i for i in range(last) if i in used or i >= first]
+    read += range(last, len(leaves))
     # In memory bools are whole numbers.
     inputs = [x.astype(jnp.int32) if x.dtype == jnp.bool_ else x for x in leaves]
 
-    def kernel(rounds_ref: Any, *refs: Any) -> None:
+    def kernel(rounds_ref: Any, *given_refs: Any) -> None:
+        refs: list[Any] = [None] * len(leaves)
+        for i, ref in zip(read, given_refs, strict=False):
+            refs[i] = ref
         block = Cells(side, wide, arms)
         at = pl.program_id(0) * side + jax.lax.iota(jnp.int32, side)
 
@@ -128,26 +138,31 @@ def _rounds(
         known = map(_table, refs[last:], large, large)
         consts = [next(known) if np.size(x) > _LARGE else np.asarray(x) for x in turn.consts]
         fixed: list[Any] = list(map(_table, refs, tables))
-        arrays = [
-            _table(ref, leaf).load(*place)
-            for ref, leaf in zip(refs[len(tables) : last], leaves[len(tables) : last], strict=True)
-            for place in lines(leaf)[0]
-        ]
-        values = block.values(arrays, [x.shape[1:] for x in (*constants, *states)])
+
+        def held(i: int) -> Any:
+            if refs[i] is None:
+                return None
+            arrays = [_table(refs[i], leaves[i]).load(*place) for place in lines(leaves[i])[0]]
+            return block.values(arrays, [leaves[i].shape[1:]])[0]
+
+        values = list(map(held, range(len(tables), last)))
         fixed += values[: len(constants)]
         begin = block.arrays(values[len(constants) :])
 
+        shapes = [x.shape[1:] for x in states]
+
         def go_on(now: Any) -> jax.Array:
-            return (now[0] < rounds_ref[0]) & now[1]
+            arguments = [*fixed, *block.values(now[1], shapes)]
+            (runs,) = block.run(more.jaxpr, more.consts, arguments)
+            return (now[0] < rounds_ref[0]) & block.any_lane(runs)
 
         def once(now: Any) -> Any:
-            state = block.values(now[2], [x.shape[1:] for x in states])
-            *state, runs = block.run(turn.jaxpr, consts, [*fixed, *state])
-            return now[0] + 1, block.any_lane(runs), block.arrays(state)
+            arguments = [*fixed, *block.values(now[1], shapes)]
+            return now[0] + 1, block.arrays(block.run(turn.jaxpr, consts, arguments))
 
-        ended = jax.lax.while_loop(go_on, once, (jnp.int32(0), jnp.bool_(True), begin))[2]
+        ended = jax.lax.while_loop(go_on, once, (jnp.int32(0), begin))[1]
         rest = iter(ended)
-        for ref, leaf in zip(refs[len(leaves) :], states, strict=True):
+        for ref, leaf in zip(given_refs[len(read) :], states, strict=True):
             places, mask = lines(leaf)
             for place in places:
                 x = next(rest)
@@ -161,10 +176,10 @@ def _rounds(
         kernel,
         grid=(slots // side,),
         out_shape=[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in inputs[first:last]],
-        input_output_aliases={1 + first + i: i for i in range(len(states))},
+        input_output_aliases={1 + read.index(first + i): i for i in range(len(states))},
         name="rounds",
         **options,
-    )(rounds[None], *inputs)
+    )(rounds[None], *(inputs[i] for i in read))
     played = [x.astype(old.dtype) for x, old in zip(new, states, strict=True)]
     return jax.tree.unflatten(jax.tree.structure(carry.state), played)
 
@@ -181,3 +196,9 @@ def _table(ref: Any, leaf: Any, known: np.ndarray | None = None) -> Table:
         return x != 0 if leaf.dtype == jnp.bool_ else x
 
     return Table(load, leaf.shape, known)
+
+
+def _used(closed: Any) -> set[int]:
+    """Which inputs are read."""
+    read = {id(v) for e in closed.jaxpr.eqns for v in e.invars}
+    return {i for i, v in enumerate(closed.jaxpr.invars) if id(v) in read}

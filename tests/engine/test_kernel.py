@@ -218,10 +218,10 @@ def wrong_gather(monkeypatch: pytest.MonkeyPatch) -> None:
 def no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lanes play on beyond their marks and their money."""
 
-    def turn(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
-        return scan.play(environment, lane, available, state)[0], jnp.bool_(True)
+    def step(environment: Any, lane: Any, available: Any, goal: Any, state: Any) -> Any:
+        return scan.play(environment, lane, available, state)[0]
 
-    monkeypatch.setattr(kernel, "_turn", turn)
+    monkeypatch.setattr(kernel, "_step", step)
 
 
 def swapped_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
