@@ -148,14 +148,6 @@ CASES: dict[str, Callable[[int], Case]] = {
     "closing": spent(OMEGA, lambda k: e.Stocked.of(bernoulli(k), pulls=[8 + i for i in range(k)])),
     "forfeits": lambda k: (OMEGA, bernoulli(k), jb.TotalBudget(BUDGET, last_pull="forfeits")),
     "rcucb": watched,
-    "context omega": spent(OMEGA, in_contexts),
-    "context rate": spent(p.LinearRate(), in_contexts),
-    "context ucb": rounds(p.LinUCB(), in_contexts),
-    "context pacer": lambda k: (
-        p.ContextualPacer(c=0.3, ridge=4.0),
-        e.WithNullArm(in_contexts(k)),
-        jb.AverageCost(c=0.3, rounds=100),
-    ),
 }
 
 
@@ -198,7 +190,7 @@ def test_every_policy_and_world_has_them(name: str) -> None:
 
 # What takes long to compile for a CPU stands at ten arms only.
 @pytest.mark.integration
-@pytest.mark.parametrize("name", ["omega", "pd-bwk", "bts", "odd", "context rate", "beta", "drift"])
+@pytest.mark.parametrize("name", ["omega", "pd-bwk", "bts", "odd", "beta", "drift"])
 @pytest.mark.parametrize("arms", [3, 20])
 def test_few_arms_and_some_more_have_them(name: str, arms: int) -> None:
     assert differences(CASES[name](arms)) == []
@@ -249,6 +241,11 @@ def test_what_a_kernel_cannot_play_is_named() -> None:
 
     with pytest.raises(jb.InputError, match=r"but no kernel plays its round \(.*fft\)"):
         played((Waves(), *CASES["omega"](3)[1:]), "kernel")
+
+
+def test_contexts_are_refused() -> None:
+    with pytest.raises(jb.InputError, match="no kernel plays contexts"):
+        played(spent(OMEGA, in_contexts)(3), "kernel")
 
 
 def test_auto_takes_it_only_once_a_device_has_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
