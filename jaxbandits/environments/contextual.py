@@ -160,9 +160,8 @@ class UnitSphere(ContextLaw):
         x = _normals(self.shape, 6.0, key, round)
         square = inner_product(x, x)
         length = jnp.sqrt(jnp.maximum(square, np.float32(1e-30)))
-        # Through the choice no compiler makes a reciprocal of the root; and the division by one
-        # number for many is written as every compiler writes it, so that all have the same bits.
-        return x * (1 / jnp.where(jnp.isnan(length), 1, length))[..., None]
+        # Through the choice no compiler makes a reciprocal of the root.
+        return x / jnp.where(jnp.isnan(length), 1, length)[..., None]
 
 
 @pytree
