@@ -29,9 +29,7 @@ SHARES = {"leap": 1.0, "native": 1.0, "scan": 0.1, "textbook": 0.03, "numpy": 0.
 
 
 def measured(names, arms, repeats, runs=1):
-    """Of each engine: rounds per second of its runs, sorted; the ratio to native; seconds to
-    compile, peak memory.
-    """
+    """Of each engine: its sorted speeds, their ratio to native, compile seconds, peak memory."""
     workers = {name: Worker("benchmarks.worker", name, arms, SHARES[name], runs) for name in names}
     outcomes = in_turn(workers, repeats)
     speeds = {
@@ -135,9 +133,7 @@ def growth(out, _):
 
 
 def evaluation(out, quick):
-    """The ω-UCB paper's synthetic evaluation: 9 settings × 100 instances × {ω, ω* at 8 values of ρ,
-    m, c, i}.
-    """
+    """The ω-UCB paper's evaluation: 9 settings × 100 instances × {ω, ω* at 8 ρ, m, c, i}."""
     from jaxbandits.apps._cli.console import keep_programs
 
     keep_programs()  # JAXBANDITS_CACHE=off for a cold run

@@ -38,9 +38,7 @@ def equal_laws_lock_in(rng, runs, chance=0.05):
 
 
 def equal_means_lock_in(rng, runs, chance=0.01):
-    """Equal means: two settings are a little better than the first, but for 1 % of their runs,
-    which lose 40.
-    """
+    """Equal means: two settings a little better, but for 1 % of their runs, which lose 40."""
     stuck = rng.random((SETTINGS, runs)) < chance
     noise = rng.normal(60, 3, (1, runs)) + rng.normal(0, 0.3, (SETTINGS, runs))
     return noise + np.where(np.arange(SETTINGS)[:, None] > 0, 40 * chance - 40 * stuck, 0.0)
@@ -80,9 +78,7 @@ LAWS = {
 
 
 def equal_means(rng, law, settings, runs):
-    """Settings of mean 0 in the same worlds: the first is quiet, the second has the law, the third
-    its mirror image, and so on, so that differences are as skewed as the law is.
-    """
+    """Settings of mean 0 in the same worlds: a quiet one, the law, its mirror image, and so on."""
     sign = np.array([0, 1, -1])[np.arange(settings) % 3, None]
     noise = rng.normal(0, 0.3, (settings, runs)) * ("Bernoulli" not in law)
     return rng.normal(0, 3, runs) + noise + sign * LAWS[law][0](rng, (settings, runs))
@@ -97,9 +93,7 @@ def t_tests_of_all(x, level=0.05):
 
 
 def level(options):
-    """In how many of 100 tables of equal means is something called clear: any pair, one against the
-    least mean, any pair by t-tests?
-    """
+    """How often of 100 tables of equal means is any pair clear, or one against the least?"""
     sets = 100 if options.quick else 2000
     print(f"\n{sets:,} tables in each cell\n\n| law | settings | n = 10 | 30 | 100 | 1000 |")
     print("|---|---|---|---|---|---|")
@@ -122,9 +116,7 @@ def level(options):
 
 
 def power(options):
-    """In how many of 100 tables is a setting of eight, or of two, that is worse called clearly worse
-    than the least mean? In brackets by t-tests.
-    """
+    """How often of 100 tables is the worse setting called worse than the least? (By t-tests)"""
     sets, sizes = (100 if options.quick else 1000), (3, 4, 5, 6)
     print(f"\n{sets:,} tables in each cell; worse by so many standard errors of the difference\n")
     print(f"| law | settings | n | {' | '.join(map(str, sizes))} |\n|---|---|---|---|---|---|---|")
@@ -174,9 +166,7 @@ def labelled(earned):
 
 
 def nulls(options):
-    """False claims over all looks at 1 to 1,000 runs, three pairs, among 1,000 data sets of each
-    law.
-    """
+    """False claims over all looks at 1 to 1,000 runs, three pairs, 1,000 data sets a law."""
     sets = 100 if options.quick else 1000
     print(
         f"\n| law | of {sets} data sets: a false claim | of most runs | on average |\n|---|---|---|---|"
@@ -197,9 +187,7 @@ def nulls(options):
 
 
 def ads(options):
-    """Runs played to the end: after how many each claim is clear of each pair, and where --until
-    would have stopped.
-    """
+    """After how many runs each claim is clear of each pair, and where --until would stop."""
     policies = [
         jb.policies.OmegaUCB(rho=[0.0625, 0.25, 1.0]),
         jb.policies.BudgetedThompson(),
@@ -289,9 +277,7 @@ def t_tests(first, second, looks=(20, 40, 80, 160)):
 
 
 def false_differences(options):
-    """Two settings at a time: false claims about means among data sets of each law, by AdaStop and
-    by t-tests.
-    """
+    """Of two settings: false claims about means, by AdaStop and by t-tests."""
     sets, rng = (40 if options.quick else 400), np.random.default_rng(0)
     print(
         f"\n| law | of {sets} data sets: AdaStop differs | t-tests differ | clear on average here |"

@@ -1,6 +1,4 @@
-"""What the benchmarks share: processes that have compiled and wait, the three laws, bits of two
-engines, CSV files.
-"""
+"""What the benchmarks share: workers that have compiled and wait, laws, two engines' bits, CSV."""
 
 from __future__ import annotations
 
@@ -16,19 +14,11 @@ from typing import Any
 
 
 class Worker:
-    """A process that has compiled its job and waits, so that several can be timed in turn; see
-    `serve`.
-    """
+    """A process that has compiled its job and waits, to be timed in turn; see `serve`."""
 
-    def __init__(
-        self, *words: object, cores: set[int] | None = None, devices: int | None = None
-    ) -> None:
-        flags = (
-            {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"} if devices else {}
-        )
+    def __init__(self, *words: object, cores: set[int] | None = None) -> None:
         self.process: Any = subprocess.Popen(
             [sys.executable, "-m", *map(str, words)],
-            env=os.environ | flags,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -56,9 +46,7 @@ class Worker:
 
 
 def in_turn(workers, repeats):
-    """By name of a worker: the words of its runs, one run after the others', and its peak memory.
-    Closes the workers.
-    """
+    """By worker: the words of its runs, taken in turn, and its peak memory. Closes the workers."""
     outcomes: dict[str, list[list[str]]] = {name: [] for name in workers}
     for _ in range(repeats):
         for name, worker in workers.items():
@@ -67,9 +55,7 @@ def in_turn(workers, repeats):
 
 
 def serve(warm, run):
-    """A worker's side: ``warm()`` compiles, then ``run(number)`` for each line of input, until
-    there is no more.
-    """
+    """A worker's side: ``warm()`` compiles, then ``run(number)`` for each line of input."""
     start = time.perf_counter()
     warm()
     print(f"{time.perf_counter() - start:.3f}", flush=True)
@@ -96,9 +82,7 @@ def laws():
 
 
 def both_engines(law, arms, budget, replicates, instances=100):
-    """ω-UCB at three ρ through scan and through leap: lanes, rounds, and whether all totals and
-    pulls are equal.
-    """
+    """ω-UCB at three ρ through scan and leap: lanes, rounds, and whether all bits are equal."""
     import jax
     import numpy as np
 
@@ -125,9 +109,7 @@ def write(path: Path, rows: list[tuple[Any, ...]]) -> None:
 
 
 def run_parts(prog, about, play, **options):
-    """The command line of a program of several parts: ``--only PART``, ``--quick``, and those of
-    ``options``.
-    """
+    """A program of several parts: ``--only PART``, ``--quick``, and those of ``options``."""
     parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=about)
     parser.add_argument("--only", choices=play, help="one part")
     parser.add_argument("--quick", action="store_true", help="a tenth of the samples")

@@ -136,9 +136,7 @@ def bootstrap(size):
 
 
 def strata(size):
-    """Runs of given instances of unequal scale: Welch and Satterthwaite's, from 10 runs each on the
-    bootstrap.
-    """
+    """Runs of instances of unequal scale: Welch and Satterthwaite's, from 10 runs the bootstrap."""
 
     def cell(law, shape):
         scale = np.linspace(0.5, 2, shape[0])[:, None, None]
@@ -158,9 +156,7 @@ def strata(size):
 
 
 def bands(size):
-    """Curves of 20 marks whose last values are of these laws: noise along the way, and a run's own
-    slope.
-    """
+    """Curves of 20 marks with last values of these laws: noise on the way, a run's own slope."""
     marks = np.linspace(0.05, 1, 20)
 
     def cell(law, count):
@@ -229,9 +225,7 @@ def _worst(x):
 
 
 def alarms(size):
-    """Shares of samples of tame laws with a warning, in percent; last for instances of equal and
-    unequal scales.
-    """
+    """Percent of tame samples with a warning; last for instances of equal and unequal scales."""
 
     def alarm_share(law, count):
         return f"{100 * warned(doubts_of(sampled(law, (1, count, size)), 'instance', 'mean')).mean():.1f}"
@@ -255,9 +249,7 @@ def alarms(size):
 
 
 def unwarned(size):
-    """Coverage of the mean among the samples without a warning, in cells where most samples have
-    one.
-    """
+    """Coverage of the mean among samples without a warning, where most have one."""
 
     def cell(law, count):
         covered, has_warning = one_sample(law, count, 4 * size, mean)
@@ -269,9 +261,7 @@ def unwarned(size):
 
 
 def posterior(size):
-    """Central 95 % of the conversion rates of arms with 30 to 1,000 clicks each; and of the surest
-    arm, its stated probability and how often it is the best.
-    """
+    """Central 95 % of rates of arms with 30 to 1,000 clicks; and how often the surest is best."""
 
     def by_spread(rng, arms, spread, mean=0.03):
         strength = (1 - mean) / (mean * spread**2) - 1

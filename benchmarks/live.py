@@ -2,9 +2,7 @@
 
     python -m benchmarks.live speed               pairs of choose and learn a second, from 1, 4 and 8 processes
     python -m benchmarks.live latency             one pair at 200 a second, from 4 processes
-    python -m benchmarks.live restart [REQUESTS]  seconds to start and bytes a request as the file grows (--picture PNG)
-    python -m benchmarks.live kills               20 times two processes are killed; the file against their own notes
-    python -m benchmarks.live cents               all prices of 1 to 30 cents, budgets of 1 to 10 of them
+    python -m benchmarks.live restart [REQUESTS]  seconds to start and bytes a request as the file grows
     python -m benchmarks.live dead                an arm that is dead for six hours
     python -m benchmarks.live pace                share of the fluid program's value on days that drift
     python -m benchmarks.live money               what is spent and served where bounds are far above means
@@ -27,11 +25,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from matplotlib.figure import Figure
 
 import jaxbandits as jb
 from jaxbandits.apps.live import Agent, Budget, Traffic
-from jaxbandits.policies import MUCB, Discounted, OmegaUCB, PricePacer
+from jaxbandits.policies import Discounted, OmegaUCB, PricePacer
 
 DAY = 86400.0
 # Mean cost, quality
@@ -117,9 +114,8 @@ def latency() -> None:
         raise SystemExit("the slowest of a hundred takes more than 10 ms")
 
 
-def restart(requests: int, picture: str | None) -> None:
+def restart(requests: int) -> None:
     """Seconds to start from a file with so many requests, and its bytes a request."""
-    points = []
     with tempfile.TemporaryDirectory() as folder:
         file, now, done = Path(folder) / "agent.db", [0.0], 0
         agent = gateway(file, clock=lambda: now[0], budgets=[Budget(10**6, "day")])
@@ -132,61 +128,13 @@ def restart(requests: int, picture: str | None) -> None:
             start = time.perf_counter()
             again = gateway(file, clock=lambda: now[0], budgets=[Budget(10**6, "day")])
             again.choose(available=["small"])
-            points.append((count, time.perf_counter() - start, file.stat().st_size / count))
+            seconds, size = time.perf_counter() - start, file.stat().st_size / count
             again.cancel(again.open()[-1])
             done += 1
             print(
-                f"{count:,} requests: {points[-1][1]:.3f} s to start, {points[-1][2]:.0f} bytes a request",
+                f"{count:,} requests: {seconds:.3f} s to start, {size:.0f} bytes a request",
                 flush=True,
             )
-    if picture:
-        figure = Figure(figsize=(8, 3), layout="constrained")
-        panels = (("seconds to start", 1), ("bytes a request", 2))
-        for axes, (label, column) in zip(figure.subplots(1, 2), panels, strict=True):
-            axes.plot(
-                [x[0] for x in points], [x[column] for x in points], marker="o", color="#0072B2"
-            )
-            axes.set(xscale="log", xlabel="requests in the file", ylabel=label, ylim=(0, None))
-            axes.grid(alpha=0.25)
-        figure.savefig(picture, dpi=130)
-
-
-def kills() -> None:
-    """Run the test that kills processes, and print its numbers."""
-    from tests.apps.live import test_file
-
-    with tempfile.TemporaryDirectory() as folder:
-        test_file.test_twenty_kills_lose_nothing(Path(folder) / "agent.db")
-        rows = list(jb.live.events(Path(folder) / "agent.db"))
-    served = sum(row["do"] == "choose" and row["arm"] is not None for row in rows)
-    print(
-        f"20 kills of two processes: {served:,} served, {len(rows):,} events, the account in Decimal to the last digit"
-    )
-
-
-def cents() -> None:
-    """A budget of n prices, in whole cents, pays for n requests exactly."""
-    wrong = 0
-    for price in range(1, 31):
-        for times in range(1, 11):
-            cost = price / 100
-            budgets = [Budget(price * times / 100, DAY)]
-            agent = Agent(
-                MUCB(),
-                arms={"a": cost},
-                reward_bound=1.0,
-                budgets=budgets,
-                key=jax.random.key(0),
-                clock=lambda: 0.0,
-            )
-            paid = 0
-            while ticket := agent.choose():
-                agent.learn(ticket, reward=1.0, cost=cost)
-                paid += 1
-            wrong += paid != times or agent.left()["budget"] != 0
-    print(f"300 pairs in cents: {wrong} wrong")
-    if wrong:
-        raise SystemExit(1)
 
 
 def dead() -> None:
@@ -243,9 +191,7 @@ def drifting(seed: int) -> Any:
 
 
 def fluid(price: np.ndarray, quality: np.ndarray, budget: float) -> float:
-    """The value of the linear program of a day's requests, ``[request, arm]``, by its dual: one
-    price of money.
-    """
+    """The value of a day's linear program, ``[request, arm]``, by its dual: one price of money."""
     low, high = 0.0, 1e5
     for _ in range(60):
         middle = (low + high) / 2
@@ -374,13 +320,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "item", choices=("speed", "latency", "restart", "kills", "cents", "dead", "pace", "money")
-    )
+    parser.add_argument("item", choices=("speed", "latency", "restart", "dead", "pace", "money"))
     parser.add_argument("requests", nargs="?", type=int, default=1_000_000)
-    parser.add_argument("--picture", metavar="PNG", help="of restart")
     options = parser.parse_args()
     if options.item == "restart":
-        restart(options.requests, options.picture)
+        restart(options.requests)
     else:
         globals()[options.item]()

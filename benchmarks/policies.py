@@ -1,6 +1,4 @@
-"""``python -m benchmarks --only policies``: every policy beside a Numba loop of its own (see
-benchmarks/loops).
-"""
+"""``python -m benchmarks --only policies``: every policy beside a Numba loop (benchmarks/loops)."""
 
 from __future__ import annotations
 
@@ -68,9 +66,7 @@ def item(out, _):
 
 
 def compare_policy(name, arms):
-    """Print a row for each engine that can play a policy, timed in turn with each of its loops at
-    one budget; the fastest loop counts.
-    """
+    """A row for each engine that plays a policy, timed in turn with its loops."""
     for engine in ("leap", "scan"):
         play, loops = jobs(name, arms, engine)
         start = time.perf_counter()

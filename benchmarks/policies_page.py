@@ -1,6 +1,4 @@
-"""What docs/benchmarks.md shows of policies.csv: ``python -m benchmarks.policies_page`` writes
-table and picture.
-"""
+"""docs/benchmarks.md of policies.csv: ``python -m benchmarks.policies_page`` writes it."""
 
 from __future__ import annotations
 

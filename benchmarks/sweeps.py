@@ -4,8 +4,6 @@ kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py, then t
 kills     20 ``kill -9`` of the caller and of its worker processes, in the same way
 executors 10⁴ lanes: this process on one core, its threads, and engines of two workers, one after the other
 figure4   28,800 runs, whole commands: this process, worker processes, Dask
-scaling   10⁴ lanes: one CPU device pinned to one core against two CPU devices on two cores
-memory    peak memory against rounds, and against what ``--dry-run`` said
 """
 
 from __future__ import annotations
@@ -91,8 +89,8 @@ def killed(out, kills, *on, startup=0.0):
     return 0 if same else 1
 
 
-def spec(lanes=LANES, budget=20_000.0, engine="auto"):
-    """ω-UCB on 100 random Bernoulli instances, K = 10, with as many ρ as ``lanes`` needs."""
+def spec(budget=20_000.0, engine="auto"):
+    """ω-UCB on 100 random Bernoulli instances, K = 10, with a hundred values of ρ."""
     import jax
     import numpy as np
 
@@ -100,7 +98,7 @@ def spec(lanes=LANES, budget=20_000.0, engine="auto"):
 
     arms = jb.environments.random_bernoulli(jax.random.key(0), instances=100, arms=10)
     return jb.Sweep(
-        policies=jb.policies.OmegaUCB(rho=np.geomspace(1 / 64, 2.0, lanes // 100)),
+        policies=jb.policies.OmegaUCB(rho=np.geomspace(1 / 64, 2.0, LANES // 100)),
         environments=arms,
         constraint=jb.TotalBudget(budget * arms.values()[1].min(axis=1), last_pull="counts"),
         over="instance",
@@ -152,9 +150,7 @@ def compared(title, ways, repeats):
 
 
 def executors(out):
-    """10⁴ lanes: one core, this process's threads, and engines of two workers; one after the other,
-    five times.
-    """
+    """10⁴ lanes: one core, threads, and an engine of two workers, in turn, five times."""
     wrong = 0
     for engine, budget in (("auto", 100_000.0), ("scan", 20_000.0)):
         job = ("benchmarks.sweeps", "swept", engine, budget)
@@ -164,51 +160,8 @@ def executors(out):
     return wrong
 
 
-def scaling(out):
-    """One device on one core, and two devices, three times."""
-    wrong = 0
-    for engine, budget in (("auto", 100_000.0), ("scan", 5_000.0)):
-        job = ("benchmarks.sweeps", "swept", engine, budget)
-        ways = {
-            "one device": Worker(*job, cores={0}, devices=1),
-            "two devices": Worker(*job, devices=2),
-        }
-        wrong |= compared(engine, ways, 3)
-    return wrong
-
-
-def foretold(lanes, budget):
-    """A worker: plays one sweep, and prints the forecast of its memory in MiB."""
-    from jaxbandits.sweeps import sweep
-    from jaxbandits.sweeps.spec import forecast, make_plan
-
-    sweep_spec = spec(lanes=int(lanes), budget=float(budget))
-    expected = forecast(make_plan(sweep_spec)).memory / 2**20
-    serve(lambda: sweep(sweep_spec), lambda _: expected)
-
-
-def memory(out):
-    """Rounds up to 100-fold; lanes up to 100-fold."""
-    for lanes, budget in (
-        (1_000, 200.0),
-        (1_000, 2_000.0),
-        (1_000, 20_000.0),
-        (10_000, 200.0),
-        (100_000, 200.0),
-    ):
-        worker = Worker("benchmarks.sweeps", "foretold", lanes, budget)
-        expected, used = float(worker.run()[1]), worker.close()
-        print(
-            f"{lanes:,} lanes, budget {budget:,.0f} c_min: {used:.0f} MiB used, at most {expected:.0f} foretold",
-            flush=True,
-        )
-    return 0
-
-
 def figure4(out):
-    """28,800 runs at the full budget, whole commands, compilation included: this process and
-    engines, in turn.
-    """
+    """28,800 runs at the full budget, whole commands: this process and engines, in turn."""
     files = {}
     for name in ("here", "processes:2"):
         folder = out / name.replace(":", "-")
@@ -238,8 +191,7 @@ def children(pid):
     ]
 
 
-WORKERS = {worker.__name__: worker for worker in (swept, foretold)}
-ITEMS = {item.__name__: item for item in (executors, figure4, scaling, memory)}
+ITEMS = {item.__name__: item for item in (executors, figure4)}
 ITEMS |= {
     "kill": lambda out: killed(out, 40, startup=4.0),
     "kills": lambda out: killed(out, 20, "--on", "processes:2"),
@@ -263,6 +215,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] and sys.argv[1] in WORKERS:
-        sys.exit(WORKERS[sys.argv[1]](*sys.argv[2:]))
+    if sys.argv[1:2] == ["swept"]:
+        sys.exit(swept(*sys.argv[2:]))
     sys.exit(main())

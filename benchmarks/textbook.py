@@ -17,9 +17,7 @@ def scores(n, reward, cost, t, rho, np=jnp):
 
 
 def step(carry, _, mean_reward, mean_cost, budget, rho):
-    """One round of one lane: split a key, play the best arm, add floats; masked once the budget is
-    spent.
-    """
+    """One round of one lane: split a key, play the best arm, add floats; masked when spent."""
     key, n, reward, cost, spent, t = carry
     key, key_reward, key_cost = jax.random.split(key, 3)
     arm = jnp.argmax(scores(n, reward, cost, t + 1.0, rho))

@@ -1,6 +1,4 @@
-"""What all experiments share: options and items, runs on disk, rows of summary.csv with
-verdicts.
-"""
+"""What all experiments share: options and items, runs on disk, rows of summary.csv, verdicts."""
 
 from __future__ import annotations
 
@@ -154,9 +152,7 @@ def swept(options: Options, name: str, **spec: Any) -> xarray.Dataset:
 def simulated(
     options: Options, name: str, *setup: Any, **keywords: Any
 ) -> tuple[jb.Result, dict[str, float]]:
-    """:func:`jb.simulate` for results that no sweep has (pulls of each arm, numbers of instances),
-    saved as ``OUT/runs/SIZE/NAME.npz``; and its seconds and rounds.
-    """
+    """:func:`jb.simulate`, saved as ``OUT/runs/SIZE/NAME.npz``; and its seconds and rounds."""
     start, path = clocks(), options.run_path(f"{name}.npz")
     if path and path.is_file():
         result = jb.Result.load(path)
@@ -215,6 +211,18 @@ def mean_row(
     return row(item, mean, se, published=published, digits=digits, **keywords)
 
 
+class Summary(list[Row]):
+    """Rows of an item, each made where it is added."""
+
+    def add(self, *columns: Any, **keywords: Any) -> None:
+        """A :func:`row`."""
+        self.append(row(*columns, **keywords))
+
+    def mean(self, *columns: Any, **keywords: Any) -> None:
+        """A :func:`mean_row`."""
+        self.append(mean_row(*columns, **keywords))
+
+
 def difference_row(item: str, differences: Any, note: str) -> Row:
     """Mean of paired differences with its sign, ± the 95 % of a normal law."""
     mean, se = mean_se(differences)
@@ -258,9 +266,7 @@ def beyond(low: Any, high: Any, level: float = 0.0) -> bool | None:
 
 
 def is_within(value: Any, error: Any, low: float, high: float, errors: float = 2.0) -> bool | None:
-    """Does a value lie between two limits? yes if its interval of ``errors`` standard errors lies
-    there, no if the interval lies outside, None if it holds a limit: noise alone never makes a yes.
-    """
+    """Between two limits? yes or no if the interval of ``errors`` s.e. is in or out, else None."""
     return between(value - errors * error, value + errors * error, low, high)
 
 
@@ -293,8 +299,6 @@ def above_zero(value: Any, error: Any, errors: float = 2.0) -> bool | None:
 
 
 def is_above(samples: Any, level: float = 0.0, errors: float = 2.0) -> bool | None:
-    """Is the mean of the samples above ``level`` by ``errors`` standard errors? None if neither
-    above nor below.
-    """
+    """Is the mean above ``level`` by ``errors`` s.e.? None if neither above nor below."""
     mean, se = mean_se(samples)
     return above_zero(mean - level, se, errors)

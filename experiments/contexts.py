@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import OURS, Experiment, Options, Row, mean_row, mean_se, row, simulated
+from experiments.common import OURS, Experiment, Options, Row, Summary, mean_se, simulated
 from experiments.figures import figure, save
 from jaxbandits.environments import ContextualArms, Rows, WithNullArm
 from jaxbandits.policies import Bonus, ContextualPacer, Draw, LinCBwK, LinUCB, SquareCBwK
@@ -52,7 +52,7 @@ def growth(options: Options) -> list[Row]:
     runs: dict[int, int] = options.pick({100: 4, 1000: 4}, usual, usual | longer)
     free, paid = worlds()
     span = np.log(max(runs) / min(runs))
-    rows: list[Row] = []
+    rows = Summary()
     picture, (axis,) = figure(1, 1, (7, 4.6))
     for name, policy in (FREE | PAID).items():
         world, key = (free, jax.random.key(77)) if name in FREE else (paid, jax.random.key(78))
@@ -68,12 +68,12 @@ def growth(options: Options) -> list[Row]:
             regret = result.regret.values.ravel()
             means[at], errors[at] = mean_se(regret)
             item, note = f"growth: {name}, {rounds} rounds: regret", f"{number} runs"
-            rows.append(mean_row(item, regret, digits=".1f", note=note, published=OURS))
+            rows.mean(item, regret, digits=".1f", note=note, published=OURS)
         if (means > 2 * errors).all():
             power = np.log(means[-1] / means[0]) / span
             error = np.hypot(*(errors / means)[[0, -1]]) / span
             item, note = f"growth: {name}: exponent", f"{min(runs)} to {max(runs)} rounds"
-            rows.append(row(item, power, error, digits=".2f", note=note, published=OURS))
+            rows.add(item, power, error, digits=".2f", note=note, published=OURS)
         axis.errorbar(list(runs), means, 1.96 * errors, label=name, marker="o", markersize=3)
     axis.set(xscale="log", yscale="log", xlabel="rounds", ylabel="regret (reward)")
     title = "Regret over rounds, means linear in the context, 95 % intervals"

@@ -21,11 +21,10 @@ from experiments.common import (
     Experiment,
     Options,
     Row,
+    Summary,
     difference_row,
     is_above,
-    mean_row,
     mean_se,
-    row,
     simulated,
 )
 from experiments.figures import figure, intervals, name_ticks, save
@@ -80,9 +79,7 @@ def changing_arms(seed: int, instances: int, length: float, segments: int) -> Pi
 def regret_shares(
     options: Options, name: str, policy: Any, environment: Piecewise, budget: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(regret as a share of the best possible reward, rounds) of a single run, each ``[setting,
-    instance]``.
-    """
+    """(regret as a share of the best reward, rounds) of a run, each ``[setting, instance]``."""
     keywords: dict[str, Any] = {"key": jax.random.key(seed), "marks": 1}
     result, _ = simulated(
         options, name, policy, environment, jb.TotalBudget(budget, last_pull="counts"), **keywords
@@ -95,9 +92,7 @@ def regret_shares(
 
 
 class Line(NamedTuple):
-    """Of one policy, budget and half-life: the fewest changes in a run from which on it has less
-    regret than without forgetting.
-    """
+    """The fewest changes from which on one policy at a budget and half-life gains by forgetting."""
 
     changes: float  # changes in a run of average length; 0 or ∞ where the grid ends before
     low: float  # 95 %, bootstrap over instances
@@ -105,9 +100,7 @@ class Line(NamedTuple):
 
 
 def crossing(changes: np.ndarray, excess: np.ndarray) -> float:
-    """The number of changes below which ``excess`` [change], the additional regret, stays positive;
-    linear in ln changes.
-    """
+    """Below how many changes ``excess`` [change] stays positive; linear in ln changes."""
     below = np.flatnonzero(excess < 0)
     if not below.size:
         return np.inf
@@ -141,7 +134,7 @@ def pays(options: Options) -> list[Row]:
     shares = np.array(options.pick([0.5, 8], [0.25, 1, 4, 16], [0.25, 0.5, 1, 2, 4, 8, 16, 32]))
     names = list(POLICIES)[: options.pick(1, 3, 3)]
     forgetting = [Discounted.half_life(POLICIES[name], [*halves, NEVER]) for name in names]
-    rows: list[Row] = []
+    rows = Summary()
     picture, axes = figure(len(names), len(budgets), (4.6 * len(budgets), 3.5 * len(names)))
     outcomes = {}
     for budget in budgets:
@@ -168,20 +161,18 @@ def pays(options: Options) -> list[Row]:
         note = f"share of the best possible reward; {instances} instances, one run each, paired"
         for (i, n), (j, h) in itertools.product(enumerate([*changes, 0.0]), enumerate(halves)):
             item = f"pays: {case}, {n:.2g} changes a run, half-life {h:g}: regret − without"
-            rows.append(mean_row(item, excess[i, j], digits="+.4f", note=note, published=OURS))
+            rows.mean(item, excess[i, j], digits="+.4f", note=note, published=OURS)
         lines = [line(changes, excess[:-1, j]) for j in range(len(halves))]
         for h, threshold in zip(halves, lines, strict=True):
             item = f"pays: {case}: half-life {h:g} pays from … changes a run on"
             ends = "0: from the fewest, inf: never"
             error = f"{threshold.low:.2g} to {threshold.high:.2g}"
-            rows.append(
-                row(
-                    item,
-                    threshold.changes,
-                    error,
-                    digits=".2g",
-                    note=f"95 %; {length:.0f} rounds a run; {ends}",
-                )
+            rows.add(
+                item,
+                threshold.changes,
+                error,
+                digits=".2g",
+                note=f"95 %; {length:.0f} rounds a run; {ends}",
             )
         rows += confirmations(options, name, budget, halves, lines, length, instances)
         draw_map(axis, changes, halves, excess.mean(axis=-1), lines)
@@ -203,10 +194,8 @@ def confirmations(
     length: float,
     instances: int,
 ) -> list[Row]:
-    """Do the lines hold in other worlds: does forgetting pay with twice as many changes, and
-    cost with half?
-    """
-    rows = []
+    """In other worlds: does forgetting pay with twice as many changes, and cost with half?"""
+    rows = Summary()
     for h, threshold in zip(halves, lines, strict=True):
         if threshold.low <= 0 or threshold.high == np.inf:
             continue
@@ -229,14 +218,12 @@ def confirmations(
             differences.append(f"{mean:+.4f} ± {1.96 * se:.4f} at {threshold.changes * factor:.2g}")
         item = f"held: {name}, budget {budget:g}, half-life {h:g}: pays at twice the line's changes, costs at half"
         note = f"two standard errors, {instances} other worlds of another key"
-        rows.append(
-            row(
-                item,
-                "; ".join(differences),
-                published=f"{threshold.changes:.2g}",
-                holds=common.all_of(answers),
-                note=note,
-            )
+        rows.add(
+            item,
+            "; ".join(differences),
+            published=f"{threshold.changes:.2g}",
+            holds=common.all_of(answers),
+            note=note,
         )
     return rows
 
@@ -304,7 +291,7 @@ def ways(options: Options) -> list[Row]:
     }
     names = list(policies)[: options.pick(6, None, None)]
     regret = {name: np.zeros((len(lengths), instances)) for name in names}
-    rows: list[Row] = []
+    rows = Summary()
     for i, n in enumerate(lengths):
         environment = changing_arms(FIT_SEED, instances, n, segments)
         for name in names:
@@ -320,9 +307,7 @@ def ways(options: Options) -> list[Row]:
         marks=1,
     )
     worst = float(np.abs(exact.regret).max())
-    rows.append(
-        row("ways: regret of who knows all, standing", worst, note="exact", holds=worst == 0)
-    )
+    rows.add("ways: regret of who knows all, standing", worst, note="exact", holds=worst == 0)
     picture, axes = figure(1, 1, (8, 4.8))
     dashes = itertools.cycle(["-", "--", ":"])
     for name, samples in regret.items():
@@ -340,14 +325,8 @@ def ways(options: Options) -> list[Row]:
         for i, n in enumerate(lengths):
             pace = "standing" if n == STANDS else f"a change in {n}"
             note = f"share of the best possible reward; ω-UCB, budget {budget:g}, {instances} instances"
-            rows.append(
-                mean_row(
-                    f"ways: {name}, {pace}: regret",
-                    samples[i],
-                    digits=".4f",
-                    note=note,
-                    published=OURS,
-                )
+            rows.mean(
+                f"ways: {name}, {pace}: regret", samples[i], digits=".4f", note=note, published=OURS
             )
             if name != "never":
                 excess = samples[i] - regret["never"][i]
@@ -381,7 +360,7 @@ def rho(options: Options) -> list[Row]:
     segments = int(6 * budget / lengths[0])
     zipped = np.repeat(widths, len(halves))
     policy = Discounted.half_life(OmegaUCB(rho=zipped), np.tile(halves, len(widths)))
-    rows: list[Row] = []
+    rows = Summary()
     picture, axes = figure(1, len(lengths), (4 * len(lengths), 4))
     for n, axis in zip(lengths, axes, strict=True):
         environment = changing_arms(FIT_SEED, instances, n, segments)
@@ -394,7 +373,7 @@ def rho(options: Options) -> list[Row]:
             intervals(axis, x, 100 * regret[:, j], label=label, capsize=2, marker="o", markersize=3)
             for i, width in enumerate(widths):
                 item = f"rho: {pace}, ρ = {width:g}, {label}: regret"
-                rows.append(mean_row(item, regret[i, j], digits=".4f", published=OURS))
+                rows.mean(item, regret[i, j], digits=".4f", published=OURS)
         standing, forgetting = regret[:, -1], regret[1, :-1]
         best = int(standing.mean(axis=1).argmin()), int(forgetting.mean(axis=1).argmin())
         note = f"best of {len(widths)} ρ ({widths[best[0]]:g}) − best half-life at ρ = ¼ ({halves[best[1]]:g}); paired"
@@ -426,9 +405,7 @@ QUALITY, PRICE = ((0.55, 0.70, 0.80, 0.95), (0.02, 0.10, 0.30, 1.00))
 
 
 def prices(options: Options) -> list[Row]:
-    """Four weeks of a daily budget, by week: quality a request of pacers that forget and one that
-    does not.
-    """
+    """Four weeks of a daily budget: quality of pacers that forget and of one that does not."""
     days, a_day, runs = options.pick((4, 60, 3), (28, 500, 10), (28, 500, 40))
     week, rng = days // 4 * a_day, np.random.default_rng(FIT_SEED)
 
@@ -472,7 +449,7 @@ def prices(options: Options) -> list[Row]:
         )
         # [run, day]
         quality[name] = np.diff(result.reward.values[0, 0], axis=-1, prepend=0) / a_day
-    rows: list[Row] = []
+    rows = Summary()
     picture, axes = figure(1, 1, (9, 4.4))
     weeks = {name: x.reshape(runs, 4, -1).mean(axis=-1) for name, x in quality.items()}
     for name, x in quality.items():
@@ -480,10 +457,8 @@ def prices(options: Options) -> list[Row]:
         for i in range(4):
             period = ("before", "price at a tenth", "first week after", "second week after")[i]
             note = f"{runs} runs, {a_day} requests a day, 0.08 to spend on each; mean prices {mean.round(3).tolist()}"
-            rows.append(
-                mean_row(
-                    f"prices: {name}, {period}: quality", weeks[name][:, i], digits=".4f", note=note
-                )
+            rows.mean(
+                f"prices: {name}, {period}: quality", weeks[name][:, i], digits=".4f", note=note
             )
             if name != "never":
                 gain = weeks[name][:, i] - weeks["never"][:, i]

@@ -53,9 +53,7 @@ def look(name: str) -> dict[str, Any]:
 def curve(
     axis: Any, x: np.ndarray, samples: np.ndarray, name: str, *, spread: bool = False
 ) -> None:
-    """A mean over axis 0 with its 95 % interval, or with one standard deviation of the samples
-    (``spread``).
-    """
+    """A mean over axis 0 with its 95 % interval, or one standard deviation (``spread``)."""
     mean, se = mean_se(samples)
     half = np.std(samples, axis=0, ddof=1) if spread else 1.96 * se
     every = max(1, len(x) // 8)

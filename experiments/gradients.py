@@ -24,7 +24,7 @@ from scipy import stats
 
 import jaxbandits as jb
 from experiments import worst_instances
-from experiments.common import Experiment, Options, Row, above_zero, beyond, mean_se, row
+from experiments.common import Experiment, Options, Row, Summary, above_zero, beyond, mean_se, row
 from experiments.figures import BLUE, GREEN, GREY, ORANGE, PINK, SKY, VERMILION, figure, save
 from jaxbandits import oracles
 from jaxbandits.environments import FiniteArms, random_bernoulli
@@ -63,9 +63,7 @@ POLICIES: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 @functools.cache
 def instances() -> FiniteArms:
-    """Two Bernoulli arms each; costs not below 0.6, so that a run under a budget of 3 seldom needs
-    24 rounds.
-    """
+    """Two Bernoulli arms; costs of at least 0.6: a budget of 3 seldom needs 24 rounds."""
     rng = np.random.default_rng(24)
     return FiniteArms.bernoulli(
         rng.uniform(0.15, 0.85, (INSTANCES, 2)), rng.uniform(0.6, 0.95, (INSTANCES, 2))
@@ -81,9 +79,7 @@ def truth(policy: str, constraint: str) -> GradientEstimate:
 
 @functools.cache
 def smoothed_truth(constraint: str) -> GradientEstimate:
-    """The exact smoothed gradient of ω-UCB by ρ, its steps located to 4 % of a standard deviation
-    of ε.
-    """
+    """The exact smoothed gradient of ω-UCB by ρ, steps located to 4 % of ε's deviation."""
     limit: Any = CONSTRAINTS[constraint]
     clock: dict[str, Any] = {"rounds": 12}
     if isinstance(limit, jb.TotalBudget):
@@ -139,9 +135,7 @@ AGAIN = jax.random.key(20261122)
 
 
 def unbiased(options: Options) -> list[Row]:
-    """All unbiased estimators on all instances and constraints. A comparison beyond 3.5 errors is
-    played again with another key.
-    """
+    """All unbiased estimators in all cases; beyond 3.5 errors they play again with another key."""
     rows, all_z, repeated = [], [], []
     for name, play in _plays(options).items():
         z = play(KEY)
@@ -264,7 +258,7 @@ CURVES = {
 def errors(options: Options) -> list[Row]:
     """Root mean square error against the number of runs, beside the exact value."""
     sizes = np.array(options.pick([64, 1024], [64, 256, 1024, 4096], [64, 256, 1024, 4096, 16384]))
-    constraint, rows = "horizon 12", []
+    constraint, rows = "horizon 12", Summary()
     picture, axes = figure(1, 2, (11, 4.6))
     for name, curve in CURVES.items():
         exact_estimate = (
@@ -290,10 +284,10 @@ def errors(options: Options) -> list[Row]:
         slope = np.polyfit(np.log(sizes), np.log(rms), 1)[0]
         note = f"error at {sizes[-1]} runs: {rms[-1]:.2%} of the gradient's size"
         if biased:
-            rows.append(row(item, slope, note=f"{note}; biased", digits=".2f"))
+            rows.add(item, slope, note=f"{note}; biased", digits=".2f")
         else:
             close, note = abs(slope + 0.5) < 0.15, f"{note}; yes: within 0.15"
-            rows.append(row(item, slope, published="−0.5", holds=close, note=note, digits=".2f"))
+            rows.add(item, slope, published="−0.5", holds=close, note=note, digits=".2f")
         if name in ("policy_score, self-play", "straight_through"):
             mean = np.array([x.gradient[curve.wrt].ravel()[0] for x in estimates])
             se = np.array([x.standard_error[curve.wrt].ravel()[0] for x in estimates])
@@ -313,9 +307,7 @@ def errors(options: Options) -> list[Row]:
 
 
 def bias(options: Options) -> list[Row]:
-    """The bias of straight-through by its temperature, and of smoothing by σ, as shares of the
-    gradient's size.
-    """
+    """Bias of straight-through by temperature, of smoothing by σ, as shares of the gradient."""
     rows = []
     sampling: dict[str, Any] = {"key": KEY, "replicates": options.pick(*RUNS), **SLOTS}
     for constraint in list(CONSTRAINTS)[: 1 if options.quick else 2]:
@@ -386,7 +378,7 @@ RUNS_200 = {
 
 def exact_digits(options: Options) -> list[Row]:
     """The table of SoftElim, the best θ, UCB1, Bayes-optimal values."""
-    rows = []
+    rows = Summary()
     for (n, theta), printed in TABLE.items():
         solution = exact_value(soft_elim(theta), n)
         values = (solution.regret[0], solution.by_parameter[0, 0], *solution.by_mean_reward[0])
@@ -419,7 +411,7 @@ def exact_digits(options: Options) -> list[Row]:
     )
     item = "exact: UCB1, different regrets of 41 constants in [1.9, 2.1]"
     note = "a step function: its gradient is 0 almost everywhere"
-    rows.append(row(item, count, published=17, holds=count == 17, note=note))
+    rows.add(item, count, published=17, holds=count == 17, note=note)
     for n, value in BAYES.items():
         rows.append(
             _digits(
@@ -443,9 +435,7 @@ def exact_value(choose: oracles.Choice, n: int) -> oracles.Exact:
 
 
 def soft_elim(theta: float) -> oracles.Choice:
-    """p ∝ exp(−2 (max r̄ − r̄)² n / θ²), r̄ = 1 without pulls; and dp/dθ through the score
-    −(2/θ³)(s_a − Σ p s).
-    """
+    """p ∝ exp(−2 (max r̄ − r̄)² n / θ²), r̄ = 1 without pulls; dp/dθ by −(2/θ³)(s_a − Σ p s)."""
 
     def choose(counts: oracles.Counts) -> np.ndarray:
         pulls = counts.pulls.astype(float)
@@ -475,7 +465,7 @@ def monte_carlo(options: Options) -> list[Row]:
     """SoftElim for 200 rounds on (0.6, 0.4) and (0.4, 0.6), simulated; UCB1 beside it."""
     runs = options.pick(500, 4000, 20_000)
     arms = FiniteArms.bernoulli([[0.6, 0.4], [0.4, 0.6]], np.ones((2, 2)))
-    rows = []
+    rows = Summary()
     for policy, published in (
         (
             SoftElim(theta=np.array(list(RUNS_200))),
@@ -490,16 +480,8 @@ def monte_carlo(options: Options) -> list[Row]:
             item = f"monte_carlo: {name}, n = 200, regret"
             note = f"{2 * runs} runs; |z| = {z:.1f}, yes: below 3"
             reference = f"{published_mean} ± {error}"
-            rows.append(
-                row(
-                    item,
-                    mean,
-                    f"{se:.3f}",
-                    published=reference,
-                    holds=z < 3,
-                    note=note,
-                    digits=".3f",
-                )
+            rows.add(
+                item, mean, f"{se:.3f}", published=reference, holds=z < 3, note=note, digits=".3f"
             )
     return rows
 
@@ -570,9 +552,7 @@ def _map(
 
 
 def _gap(grid: np.ndarray, regret: np.ndarray, slope: np.ndarray) -> float:
-    """Largest difference of the gradient by μ₁ and the slopes between neighbours, away from the
-    kink μ₁ = μ₂.
-    """
+    """Largest difference of ∂/∂μ₁ and slopes between neighbours, away from the kink μ₁ = μ₂."""
     step = grid[1] - grid[0]
     across = np.diff(regret, axis=1) / step
     x, y = np.meshgrid(grid, grid)
@@ -588,9 +568,7 @@ FAMILIES = {"S-Br-50": ("bernoulli", "1/4"), "S-Bt-50": ("beta", "1/8")}
 
 
 def tuned(options: Options) -> list[Row]:
-    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several keys on which
-    nothing was chosen.
-    """
+    """ρ of ω-UCB by gradient, beside the best of a 16-value grid, with several fresh keys."""
     rows: list[Row] = []
     picture, axes = figure(1, 2, (11, 4.4))
     arms, budget = (50, 1.5e5) if not options.quick else (10, 400.0)
@@ -699,7 +677,7 @@ def worst(options: Options) -> list[Row]:
     rivals: dict[str, Any] = {"ω-UCB": OMEGA, "BTS": BudgetedThompson(), "m-UCB": MUCB()}
     random = random_bernoulli(KEY, 200, arms)
     clipped = FiniteArms.bernoulli(*(np.clip(x, 0.05, 0.95) for x in random.values()))
-    rows = []
+    rows = Summary()
     picture, axes = figure(1, 3, (13, 4.2))
     for axis, (name, policy) in zip(axes, rivals.items(), strict=True):
         search = worst_instances.search(policy, constraint, key=KEY, **sizes)
@@ -729,7 +707,7 @@ def worst(options: Options) -> list[Row]:
         means = f"μ^r {np.round(search.mean_reward[0], 2)}, μ^c {np.round(search.mean_cost[0], 2)}"
         item = f"worst: largest regret of {learner} − {rival} found"
         note = f"paired, fresh runs; {means}"
-        rows.append(row(item, search.objective[0], search.standard_error[0], note=note))
+        rows.add(item, search.objective[0], search.standard_error[0], note=note)
     return rows
 
 

@@ -28,11 +28,11 @@ from experiments.common import (
     Experiment,
     Options,
     Row,
+    Summary,
     is_above,
     mean_row,
     mean_se,
     ranking,
-    row,
     simulated,
 )
 from experiments.figures import boxes, figure, intervals, look, name_ticks, save
@@ -68,9 +68,7 @@ POLICIES: dict[str, Any] = {
 def random_arms(
     instances: int, arms: int, resources: int, seed: int, kind: str = "independent"
 ) -> FiniteArms:
-    """Bernoulli arms; ``correlated``: an arm's costs differ by a tenth only, and dear arms bring
-    more.
-    """
+    """Bernoulli arms; ``correlated``: an arm's costs differ by a tenth, dear arms bring more."""
     rng = np.random.default_rng([seed, arms, resources])
     reward = rng.uniform(0.1, 1, (instances, arms))
     cost = rng.uniform(0.1, 1, (instances, arms, resources))
@@ -111,9 +109,7 @@ def with_oracle(policies: dict[str, Any], arms: FiniteArms) -> dict[str, Any]:
 
 
 def sensitivity(options: Options) -> list[Row]:
-    """Which ρ, C_rad, ε and η: regret relative to the fluid optimum, on instances and keys of its
-    own.
-    """
+    """Which ρ, C_rad, ε and η: regret relative to the fluid optimum, on instances of its own."""
     budget, instances = options.pick((60, 3), (500, 20), (1000, 40))
     grid = 2.0 ** np.arange(*options.pick((-4, 1, 4), (-8, 2, 1), (-8, 2, 1)))
     candidates: dict[str, Any] = {
@@ -125,7 +121,7 @@ def sensitivity(options: Options) -> list[Row]:
         "mirror descent: η": DualMirrorDescent(bounds=WilsonBounds(rho=RHO), eta=grid * 8),
         "PD-BwK, ω: a of ε": PrimalDualBwK(bounds=WilsonBounds(rho=RHO), rate=grid * 8),
     }
-    rows, usual = [], [(1, budget), (2, budget), (5, budget)]
+    rows, usual = Summary(), [(1, budget), (2, budget), (5, budget)]
     places = options.pick([(2, budget)], usual, [*usual, (2, 10 * budget)])
     picture, axes = figure(1, len(places), (4.2 * len(places), 4.2))
     for axis, (d, budget) in zip(axes, places, strict=True):
@@ -151,13 +147,11 @@ def sensitivity(options: Options) -> list[Row]:
             ]
             noise = f"within noise of it {min(good):g} to {max(good):g}"
             note = f"of those tried; {noise}; regret {of_grid[best].mean():.4f}"
-            rows.append(
-                row(
-                    f"sensitivity: d = {d}, B = {budget}, {parameter}",
-                    float(values[best]),
-                    note=note,
-                    published=OURS,
-                )
+            rows.add(
+                f"sensitivity: d = {d}, B = {budget}, {parameter}",
+                float(values[best]),
+                note=note,
+                published=OURS,
             )
             intervals(axis, values, of_grid, label=parameter, capsize=2, marker="o", markersize=3)
         axis.set(xscale="log", xlabel="parameter", title=f"d = {d}, B = {budget:,}", ylim=(0, None))
@@ -173,9 +167,7 @@ def sensitivity(options: Options) -> list[Row]:
 
 
 def confirm(options: Options) -> list[Row]:
-    """The recommended values beside half and twice of them (ε: beside larger ones), on instances
-    and keys on which no value was chosen.
-    """
+    """The recommended values beside half and twice of them (ε: larger), on fresh instances."""
     budget, instances, runs = options.pick((60, 3, 4), (300, 20, 4), (1000, 40, 4))
     factors, epsilons = np.array([1.0, 0.5, 2.0]), np.array([0.0, 1 / 32, 1 / 8])
     rho, c_rad = WilsonBounds(rho=RHO * factors), RadBounds(c_rad=C_RAD * factors)
@@ -191,7 +183,7 @@ def confirm(options: Options) -> list[Row]:
             epsilons,
         ),
     }
-    rows = []
+    rows = Summary()
     for d in options.pick((2,), (1, 2, 5), (1, 2, 5)):
         arms = random_arms(instances, options.pick(5, 10, 10), d, seed=7)
         policies = [policy for policy, _ in candidates.values()]
@@ -206,7 +198,7 @@ def confirm(options: Options) -> list[Row]:
                 item = f"confirm: d = {d}, B = {budget}, {parameter}, {value:g} − {values[0]:g}"
                 note = f"of {recommended.mean():.4g}; yes: {values[0]:g} loses less"
                 holds = is_above(excess, errors=1.96)
-                rows.append(mean_row(item, excess, OURS, holds=holds, note=note, digits=".4g"))
+                rows.mean(item, excess, OURS, holds=holds, note=note, digits=".4g")
     return rows
 
 
@@ -250,10 +242,8 @@ def budget_curves(
     runs: int,
     seed: int,
 ) -> list[Row]:
-    """Regret over the budget. A place: K, d, its budgets, the policies beside the oracle, the
-    number of instances.
-    """
-    rows: list[Row] = []
+    """Regret over the budget. A place: K, d, budgets, policies beside the oracle, instances."""
+    rows = Summary()
     picture, axes = figure(
         -(-len(places) // 3),
         min(3, len(places)),
@@ -282,10 +272,8 @@ def budget_curves(
             intervals(axis, budgets, table[:, p], label=name, capsize=2, **look(name))
             for b, x in zip(budgets, table[:, p], strict=True):
                 note = f"median {np.median(x):.4g}, largest {np.max(x):.5g}"  # few runs may make the mean
-                rows.append(
-                    mean_row(
-                        f"{item}: K = {k}, d = {d}, B = {b}, {name}", x, published=OURS, note=note
-                    )
+                rows.mean(
+                    f"{item}: K = {k}, d = {d}, B = {b}, {name}", x, published=OURS, note=note
                 )
             if name == "LP oracle":
                 continue  # what it loses does not grow
@@ -299,13 +287,11 @@ def budget_curves(
                 np.log(np.maximum(ends[1], 1e-9) / np.maximum(ends[0], 1e-9)) / step, [0.025, 0.975]
             )
             note = f"from {low:.2f} to {high:.2f} (bootstrap over instances, 95 %), B = {budgets[-2]} to {budgets[-1]}"
-            rows.append(
-                row(
-                    f"{item}: K = {k}, d = {d}, exponent of {name}",
-                    slope / step,
-                    note=note,
-                    published=OURS,
-                )
+            rows.add(
+                f"{item}: K = {k}, d = {d}, exponent of {name}",
+                slope / step,
+                note=note,
+                published=OURS,
             )
         rows.append(
             ranking(
@@ -333,16 +319,14 @@ def budget_curves(
 
 def bounds_row(item: str, regret: dict[str, np.ndarray]) -> list[Row]:
     """Does ω-UCB's bound lose less than rad? Paired over instances."""
-    rows = []
+    rows = Summary()
     for name in ("PD-BwK", "UCB-BwK"):
         if f"{name}, rad" not in regret:
             continue
         gap = regret[f"{name}, rad"] - regret[f"{name}, ω"]
         note = f"of {regret[f'{name}, rad'].mean():.4g}; yes: ω-UCB's bound loses less"
         holds = is_above(gap, errors=1.96)
-        rows.append(
-            mean_row(f"{item}: {name}, rad − ω", gap, OURS, holds=holds, note=note, digits=".4g")
-        )
+        rows.mean(f"{item}: {name}, rad − ω", gap, OURS, holds=holds, note=note, digits=".4g")
     return rows
 
 
@@ -380,7 +364,7 @@ def changing(options: Options) -> list[Row]:
     against any adversary, the others are not.
     """
     budget, instances, runs = options.pick((60, 4, 4), (1000, 20, 4), (10_000, 40, 2))
-    k, d, rows = options.pick(5, 10, 10), 2, []
+    k, d, rows = options.pick(5, 10, 10), 2, Summary()
     picture, axes = figure(1, 2, (11, 4.6))
     for axis, kind in zip(axes, ("binding", "rewards"), strict=True):
         rng = np.random.default_rng([4, k])
@@ -417,7 +401,7 @@ def changing(options: Options) -> list[Row]:
             shares = dict(zip(POLICIES, share[:, members], strict=True))
             for name, x in shares.items():
                 item = f"changing: {group}, {name}, share of the best fixed mixture"
-                rows.append(mean_row(item, x, published=OURS, note=setting))
+                rows.mean(item, x, published=OURS, note=setting)
             rows.append(
                 ranking(
                     f"changing: {group}, ranking",
@@ -495,7 +479,12 @@ def account(options: Options) -> list[Row]:
     Where the last pull forfeits, no resource may be above its budget; where it counts, none by more
     than that pull.
     """
-    rows, goal, instances, runs = [], options.pick(1e5, 1e7, 1e9), 200, options.pick(1, 20, 200)
+    rows, goal, instances, runs = (
+        Summary(),
+        options.pick(1e5, 1e7, 1e9),
+        200,
+        options.pick(1, 20, 200),
+    )
     for d, last_pull in itertools.product((2, 5), ("forfeits", "counts")):
         rounds, over, accounts, seed = 0.0, 0, 0, itertools.count()
         while rounds < goal / 4:
@@ -515,14 +504,12 @@ def account(options: Options) -> list[Row]:
             rounds += float(result.ledger["rounds"].sum())
             over, accounts = over + int((spent > allowance).sum()), accounts + spent.size
         note = f"of {accounts} accounts in {rounds:.4g} rounds, d = {d}"
-        rows.append(
-            row(
-                f"account: overspent, last pull {last_pull}, d = {d}",
-                over,
-                note=note,
-                published=0,
-                holds=over == 0,
-            )
+        rows.add(
+            f"account: overspent, last pull {last_pull}, d = {d}",
+            over,
+            note=note,
+            published=0,
+            holds=over == 0,
         )
     return rows
 

@@ -23,7 +23,7 @@ from matplotlib.ticker import NullFormatter
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import Experiment, Options, Row, between, beyond, row, simulated
+from experiments.common import Experiment, Options, Row, Summary, between, beyond, row, simulated
 from experiments.figures import (
     BLACK,
     BLUE,
@@ -103,9 +103,7 @@ class Job:
 
 
 class Outcomes(NamedTuple):
-    """Results of all runs of a job, arrays ``[setting, instance]``; their rounds and seconds in
-    total.
-    """
+    """Results of all runs of a job, ``[setting, instance]``; rounds and seconds in total."""
 
     regret: np.ndarray  # pseudo-regret when the budget is spent, units of reward
     # Was more than half of the budget spent on one arm that is not the best (a lock-in)?
@@ -147,10 +145,7 @@ def _block(
 def lock_ins(
     pulls: np.ndarray, reward: np.ndarray, cost: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(more than half of the spending on one arm that is not the best; and on a costly one),
-    ``[setting, instance]``, from pulls ``[setting, instance, arm]`` and true means ``[instance,
-    arm]``.
-    """
+    """(most money on one wrong arm; on a costly one), ``[setting, instance]``, from pulls."""
     ratio = reward / cost
     spent = pulls * cost
     dominant = spent.argmax(axis=-1)
@@ -245,9 +240,7 @@ def not_worse(regret: np.ndarray) -> dict[str, tuple[int, np.ndarray]]:
 
 
 def groups(values: np.ndarray, size: int) -> np.ndarray:
-    """Means of consecutive groups of ``size`` instances, ``[..., group]``, without an incomplete
-    last group.
-    """
+    """Means of consecutive groups of ``size`` instances, ``[..., group]``, whole ones only."""
     count = values.shape[-1] // size
     return values[..., : count * size].reshape(*values.shape[:-1], count, size).mean(axis=-1)
 
@@ -297,7 +290,7 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
     """Write tails.csv and best.csv; rows of the best ρ for each criterion."""
     lines: list[list[Any]] = []
     best: list[list[Any]] = []
-    rows = []
+    rows = Summary()
     for job in jobs:
         regret = outcomes(job, options).regret
         place = [job.setting, job.policy, STEPS * 10.0**job.decade]
@@ -334,7 +327,7 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
             )
             note = f"not clearly worse, paired bootstrap, Bonferroni at 5 %: {text}; {regret.shape[1]} instances"
             item = f"{job.setting}, {place[2]:g} · min μ^c: ρ of the {CRITERIA[criterion]}"
-            rows.append(row(item, f"{job.rhos[lowest]:.4g}", note=note))
+            rows.add(item, f"{job.rhos[lowest]:.4g}", note=note)
     axes = ["setting", "policy", "budget"]
     count_columns = ["least_in", "least_in_of_eight", "groups", "group_least", "group_most"]
     difference_columns = [f"quarter_minus_half{end}" for end in ("", "_low", "_high")]
@@ -362,9 +355,7 @@ def tables(jobs: Sequence[Job], options: Options) -> list[Row]:
 
 
 def least_in(means: np.ndarray, rhos: Sequence[float]) -> list[tuple[int, int | None]]:
-    """For each ρ, the number of groups of ``means`` [ρ, group] in which its mean is the least: of
-    all ρ, and of the paper's powers of two.
-    """
+    """Of how many groups each ρ has the least of ``means``: of all ρ, and of powers of two."""
     of_all = np.bincount(means.argmin(axis=0), minlength=len(rhos))
     eight = [i for i, rho in enumerate(rhos) if rho in PAPERS]
     of_eight = (
@@ -401,9 +392,7 @@ def by_rho(options: Options, settings: Sequence[str] = SETTINGS) -> None:
 
 
 def lottery(options: Options) -> None:
-    """What 100 instances show: their means, beside that of all; what the worst 1 % carry; how often
-    a run locks in.
-    """
+    """Means of 100 instances beside that of all; what the worst 1 % carry; lock-ins."""
     widths = WIDTHS[: options.pick(1, 3, 3)]
     picture, axes = figure((len(widths) + 1) // 2, 2, (10.5, 3.9 * ((len(widths) + 1) // 2)))
     for axis, arms in zip(axes, widths, strict=False):
@@ -499,16 +488,12 @@ def _rho_axis(axis: Any) -> None:
 
 
 def _seconds(jobs: Sequence[Job], options: Options) -> list[Row]:
-    rows = []
+    rows = Summary()
     for job in jobs:
         results = outcomes(job, options)
         text = f"{results.regret.shape[1]} instances, {results.rounds:.3g} rounds"
-        rows.append(
-            row(
-                f"{job.setting}, {job.policy}, decade {job.decade}: seconds",
-                results.seconds,
-                note=text,
-            )
+        rows.add(
+            f"{job.setting}, {job.policy}, decade {job.decade}: seconds", results.seconds, note=text
         )
     return rows
 
@@ -544,7 +529,7 @@ def tails(options: Options) -> list[Row]:
 
 def paired_differences(options: Options) -> list[Row]:
     """Differences of regret at B, paired by instance, for the page of the paper."""
-    rows = []
+    rows = Summary()
     for arms in options.pick(WIDTHS[:1], WIDTHS, WIDTHS):
         quarter, unit = outcomes(Job(f"S-Br-{arms}", "ω-UCB, two ρ", 0), options).regret
         bts = outcomes(Job(f"S-Br-{arms}", "BTS", 0), options).regret[0]
@@ -557,16 +542,8 @@ def paired_differences(options: Options) -> list[Row]:
             holds = beyond(interval.low, interval.high)
             note = f"95 % interval; {difference.size} new instances, paired"
             error = f"{interval.low:.0f} to {interval.high:.0f}"
-            rows.append(
-                row(
-                    item,
-                    interval.value,
-                    error,
-                    published="> 0",
-                    holds=holds,
-                    note=note,
-                    digits=".0f",
-                )
+            rows.add(
+                item, interval.value, error, published="> 0", holds=holds, note=note, digits=".0f"
             )
     if options.quick:
         return rows

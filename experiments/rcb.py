@@ -28,6 +28,7 @@ from experiments.common import (
     Experiment,
     Options,
     Row,
+    Summary,
     above_zero,
     clocks,
     is_above,
@@ -99,9 +100,7 @@ class Lanes(NamedTuple):
 def ruled(
     rule: str, formula: str, budget: Any, believed: Any, multiplier: Any = 1.0
 ) -> SampledArms | ArmIncreasing:
-    """A formula under the arm-increasing rule, or on ``K arms``: UCB-V on rewards, which knows no
-    costs, takes the horizon B/λ for its own.
-    """
+    """A formula under the arm-increasing rule, or on ``K arms``; UCB-V on rewards is told B/λ."""
     if rule == "increasing":
         return ArmIncreasing(
             FORMULAS[formula],
@@ -174,10 +173,10 @@ def _room(policies: Any, budget: np.ndarray, rounds: float, options: Options) ->
 
 def timings() -> list[Row]:
     """How fast each policy was."""
-    rows = []
+    rows = Summary()
     for name, (wall, processor, rounds) in CLOCK.items():
         note = f"{rounds:.3g} rounds, {1e9 * processor / rounds:.0f} ns of processor a round, compile included"
-        rows.append(row(f"seconds: {name}", wall, note=note, digits=".1f"))
+        rows.add(f"seconds: {name}", wall, note=note, digits=".1f")
     return rows
 
 
@@ -246,9 +245,7 @@ class Curve(NamedTuple):
 
 
 def join(parts: Sequence[Lanes], *, passed: bool) -> Curve:
-    """Several runs as one curve, with the marks on the way if ``passed``; of several runs at a
-    budget the one with the most replicates counts.
-    """
+    """Several runs as one curve, with marks on the way if ``passed``; most replicates count."""
     rows: dict[float, tuple[float, ...]] = {}
     for lanes in sorted(parts, key=lambda part: len(part.regret)):
         mean, se = mean_se(lanes.regret)
@@ -294,9 +291,7 @@ def schedule(
 def regret_curves(
     formula: str, options: Options, far: bool = False
 ) -> dict[float, dict[str, Curve]]:
-    """Curves by β, then by rule. ``far``: at larger budgets, with fewer runs, for the β that have
-    such.
-    """
+    """Curves by β, then by rule. ``far``: larger budgets, fewer runs, for β that have such."""
     known_name, any_name = NAMES[formula]
     points = [Point(beta, b, n) for beta in BETAS for b, n in schedule(formula, beta, options, far)]
     by_beta: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
@@ -321,9 +316,7 @@ def regret_curves(
 
 
 def _batches(points: list[Point], options: Options) -> list[list[Point]]:
-    """Points of about as many arms play together: the arms of the widest one cost all of
-    them.
-    """
+    """Points of about as many arms play together: the arms of the widest one cost all of them."""
     if options.quick:
         return [points]
     groups: list[list[Point]] = []
@@ -404,7 +397,7 @@ def regret(options: Options) -> list[Row]:
 
 
 def _levels(name: str, beta: float, curve: Curve) -> list[Row]:
-    rows = []
+    rows = Summary()
     for i, budget in enumerate(curve.budget):
         note = f"{curve.runs[i]:.0f} runs; R/(Bρ*) = {curve.mean[i] / (2 * budget):.3f}"
         if np.isfinite(curve.opened[i]):
@@ -412,7 +405,7 @@ def _levels(name: str, beta: float, curve: Curve) -> list[Row]:
         if name.startswith("RCB") and np.isfinite(curve.infinite[i]):
             note += f", infinite index in {100 * curve.infinite[i]:.0f} % of pulls"
         item = f"regret: {name}, β = {beta:g}, B = {budget:g}"
-        rows.append(row(item, curve.mean[i], curve.se[i], note=note))
+        rows.add(item, curve.mean[i], curve.se[i], note=note)
     return rows
 
 
@@ -420,14 +413,12 @@ def _exponents(name: str, beta: float, curve: Curve) -> list[Row]:
     """Does the local exponent fall with B, and has it come down to that of the upper bound?"""
     middle, slope, se = curve.exponents()
     upper, lower = bound_exponents(beta, middle, name)
-    rows, note = [], "yes: below the upper bound's own local exponent"
+    rows, note = Summary(), "yes: below the upper bound's own local exponent"
     for i, budget in enumerate(middle):
         item = f"exponent: {name}, β = {beta:g}, B ≈ {budget:.3g}"
         statement = f"≤ {upper[i]:.3f} (upper bound), ≥ {lower:.3f} (lower)"
         holds = above_zero(upper[i] - slope[i], se[i])
-        rows.append(
-            row(item, slope[i], se[i], published=statement, holds=holds, note=note, digits=".3f")
-        )
+        rows.add(item, slope[i], se[i], published=statement, holds=holds, note=note, digits=".3f")
     rows.append(_above_the_lower_bound(name, beta, middle, slope, se))
     if name == "RCB-AIR":
         rows += _as_printed(beta, middle, slope, se)
@@ -460,9 +451,7 @@ def _above_the_lower_bound(
 
 
 def _as_printed(beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarray) -> list[Row]:
-    """Theorem 3 with its two cases as they are printed: B^{β/(1+β)} for β ≤ 1 and √B for β > 1,
-    times ln²B.
-    """
+    """Theorem 3 as printed: B^{β/(1+β)} for β ≤ 1 and √B for β > 1, times ln²B."""
     power = 0.5 if beta > 1 else beta / (1 + beta)
     bound, i = power + 2 / np.log(middle[-1]), len(middle) - 1
     item = f"bounds: RCB-AIR, β = {beta:g}, Theorem 3 as printed, B ≈ {middle[i]:.3g}"
@@ -474,9 +463,7 @@ def _as_printed(beta: float, middle: np.ndarray, slope: np.ndarray, se: np.ndarr
 
 
 def far(options: Options) -> list[Row]:
-    """Regret, and local exponents of RCB, at budgets beyond those of ``regret``, with a tenth of
-    its runs.
-    """
+    """Regret, and RCB's local exponents, beyond ``regret``'s budgets, with a tenth of its runs."""
     rows: list[Row] = []
     for formula in NAMES:
         for beta, by_rule in regret_curves(formula, options, far=True).items():
@@ -510,11 +497,11 @@ def known(options: Options) -> list[Row]:
 
 def _ratios(formula: str, beta: float, both: dict[str, Curve]) -> list[Row]:
     """Regret of the rule that does not know the budget over that of the one that does."""
-    (i, air), rows = NAMES[formula], []
+    (i, air), rows = NAMES[formula], Summary()
     note = "yes: above 1; not paired; the bounds differ by a logarithm at most"
     for b, x, se in zip(both[i].budget, *_ratio(both[air], both[i]), strict=True):
         item, holds = f"{air} / {i}, β = {beta:g}, B = {b:g}", above_zero(x - 1, se)
-        rows.append(row(item, x, se, published=OURS, holds=holds, note=note, digits=".3f"))
+        rows.add(item, x, se, published=OURS, holds=holds, note=note, digits=".3f")
     return rows
 
 
@@ -538,9 +525,7 @@ def _row(item: str, lanes: Lanes, note: str = "", best: float = 2.0) -> Row:
 
 
 def _paired(item: str, better: Lanes, worse: Lanes, note: str) -> Row:
-    """Is the regret of ``better`` the smaller? Same worlds. A question of ours: the paper has no
-    numbers.
-    """
+    """Is the regret of ``better`` the smaller? Same worlds; a question of ours."""
     gap = worse.last - better.last
     return mean_row(item, gap, OURS, holds=is_above(gap), note=note + "; paired", digits=".4g")
 
@@ -732,10 +717,7 @@ def ads(options: Options) -> list[Row]:
 
 
 def best_ratio_alone(instances: int) -> tuple[float, float]:
-    """Of budgeted play with four known arms, the worst of some instances: how far always playing
-    the best ratio is from the optimum, in units of that ratio ρ, and the optimum as a share of (B +
-    1)ρ. Exact.
-    """
+    """Exact worst cases: always the best ratio against the optimum; optimum over (B + 1)ρ."""
     rng, gap, value = np.random.default_rng(17), np.zeros(instances), np.zeros(instances)
     for i in range(instances):
         budget = float(rng.integers(1, 20))
@@ -755,9 +737,7 @@ def best_ratio_alone(instances: int) -> tuple[float, float]:
 
 
 def claims(options: Options) -> list[Row]:
-    """What the text says of optimal play and of how long a budget lasts, by dynamic programming and
-    binomials.
-    """
+    """Statements on optimal play and on how long a budget lasts, exactly."""
     instances = options.pick(40, 200, 500)
     gap, value = best_ratio_alone(instances)
     scope = f"the worst of {instances} instances of four arms, B = 1 to 19"
@@ -794,7 +774,7 @@ def proof(options: Options) -> list[Row]:
 
 def _in_closed_form(options: Options) -> list[Row]:
     """Eq. (11) on random means; S2-1 and Eq. (21) by quadrature over the law of Δ."""
-    rng, rows = np.random.default_rng(18), []
+    rng, rows = np.random.default_rng(18), Summary()
     samples = options.pick(10**5, 10**6, 10**6)
     for lam in PROVEN:
         reward, cost = rng.random(samples), lam + (1 - lam) * rng.random(samples)
@@ -805,9 +785,7 @@ def _in_closed_form(options: Options) -> list[Row]:
         worst = ((reward + radius) / (cost - radius) / (ratio + gap / 2))[inside].max()
         note = f"the worst of {samples:,} random means, λ = {lam:g}"
         item = f"proof: right side of (11) over its left side, λ = {lam:g}"
-        rows.append(
-            row(item, worst, published="≤ 1", holds=bool(worst <= 1 and inside.all()), note=note)
-        )
+        rows.add(item, worst, published="≤ 1", holds=bool(worst <= 1 and inside.all()), note=note)
     # Δ = ρ* U^{1/β}, U on a grid that is even in its logarithm
     log_u = np.linspace(-80.0, 0.0, 400_001)
 
@@ -832,7 +810,7 @@ def _in_closed_form(options: Options) -> list[Row]:
             )
             item = "proof: S2-1, β = 1, over 10 ln²τ/(η²ρ*)"
             note = "the largest from B = 10² to 10¹⁶; our constant"
-            rows.append(row(item, over, published="≤ 1", holds=bool(over <= 1), note=note))
+            rows.add(item, over, published="≤ 1", holds=bool(over <= 1), note=note)
         steps: list[Any] = [("(21)", rarely, 1e6, -1 - 1 / beta)]
         steps += [] if beta == 1 else [("S2-1", regrets, 1e14, max(0.0, (1 - beta) / 2))]
         for item, f, low, power in steps:
@@ -840,26 +818,22 @@ def _in_closed_form(options: Options) -> list[Row]:
             bound = np.log(np.log(10 * low) / np.log(low)) / np.log(10) + power
             note = f"by quadrature, from {low:g} to {10 * low:g}; yes: at most that of the bound with its logarithms"
             statement, item = f"≤ {bound:.3f}", f"proof: local exponent of {item}, β = {beta:g}"
-            rows.append(
-                row(
-                    item,
-                    slope,
-                    published=statement,
-                    holds=bool(slope <= bound),
-                    note=note,
-                    digits=".3f",
-                )
+            rows.add(
+                item,
+                slope,
+                published=statement,
+                holds=bool(slope <= bound),
+                note=note,
+                digits=".3f",
             )
     return rows
 
 
 def _below_its_ratio(options: Options) -> list[Row]:
-    """Eq. (18): how often the index of an arm, at one 𝓔, is below its ratio after any number of its
-    pulls.
-    """
+    """Eq. (18): how often an arm's index, at one 𝓔, is ever below its ratio."""
     pulls, lanes = options.pick((1_000, 2_000), (10_000, 4_000), (10_000, 4_000))
     rng, t = np.random.default_rng(19), pulls + 1
-    rows, n = [], np.arange(1, pulls + 1)
+    rows, n = Summary(), np.arange(1, pulls + 1)
     for name, level in (
         ("ln t", np.log(t)),
         ("2 ln(4(log₂ t + 1))", 2 * np.log(4 * (np.log2(t) + 1))),
@@ -880,9 +854,7 @@ def _below_its_ratio(options: Options) -> list[Row]:
         note += f" to {upper:.2g}"
         item = f"proof: P(an index is ever below its ratio), 𝓔 = {name}"
         holds = common.between(lower, upper, 0.0, 0.5)
-        rows.append(
-            row(item, worst / lanes, published="≤ 1/2 (18)", holds=holds, note=note, digits=".2g")
-        )
+        rows.add(item, worst / lanes, published="≤ 1/2 (18)", holds=holds, note=note, digits=".2g")
     return rows
 
 

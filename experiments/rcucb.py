@@ -35,6 +35,7 @@ from experiments.common import (
     Experiment,
     Options,
     Row,
+    Summary,
     above_zero,
     all_of,
     is_above,
@@ -58,6 +59,7 @@ from experiments.figures import (
 from jaxbandits.core.checks import bad
 from jaxbandits.environments import FastTrack, Linear, RevealConsumption, copula_arms, g1, row_arms
 from jaxbandits.environments.censored import G1_NAMES, ProbitNormal
+from jaxbandits.oracles import bounds
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
 from jaxbandits.policies.censored import SURVIVALS, add_round, pair_ids, pairs_of
 from jaxbandits.policies.censored import pair_value as pair_estimate
@@ -87,10 +89,7 @@ def play_policies(
     runs: int,
     **fields: Any,
 ) -> dict[str, xarray.Dataset]:
-    """Results by policy, ``[setting, environment, instance, replicate, mark]``; a literal one plays
-    in worlds that reveal their consumption. ``worlds``: one, or several by name; ``fields``: other
-    fields of a sweep.
-    """
+    """Results by policy; a literal one plays in worlds that reveal. ``fields``: of a sweep."""
     worlds = worlds if isinstance(worlds, dict) else {"world": worlds}
     fields = {"constraint": jb.Horizon(rounds), "replicates": runs, "seed": 6, **fields}
     data: dict[str, xarray.Dataset] = {}
@@ -113,9 +112,7 @@ def play_policies(
 
 
 def estimate(item: str, published: Any, values: Any, note: str) -> Row:
-    """A measured mean; with a published share: yes within 3 s.e. and the rounding, else no;
-    without, unclear.
-    """
+    """A measured mean; with a published share: yes within 3 s.e. and the rounding, else no."""
     mean, se = (float(v) for v in mean_se(values))
     holds = None
     if published != "":
@@ -126,9 +123,7 @@ def estimate(item: str, published: Any, values: Any, note: str) -> Row:
 
 
 def decrease_row(item: str, published: str, values: Any, note: str = STAND_IN) -> Row:
-    """A published mean below 0: yes if it is below by 2 s.e. (paired), no if above by 2 s.e., else
-    unclear.
-    """
+    """A published mean below 0: yes if below by 2 s.e. (paired), no if above, else unclear."""
     mean, se = mean_se(values)
     holds, text = above_zero(-mean, se), f"difference {mean:.6g}"
     return row(item, text, se, published=published, holds=holds, note=f"paired; {note}")
@@ -183,7 +178,7 @@ def fig2(options: Options) -> list[Row]:
     """v against τ of the three models, strict and soft promise."""
     limits = np.arange(1, 101) / 100
     picture, axes = figure(1, 2, (10, 4))
-    rows = []
+    rows = Summary()
     cases = (("strict", FastTrack(0.5, 10.0), 50), ("soft", FastTrack(0.99, 5.0), 99))
     published = {"strict": "simple for most τ, mediocre near 0.5", "soft": "complex, at a large τ"}
     for axis, (name, penalty, panel_size) in zip(axes, cases, strict=True):
@@ -200,12 +195,10 @@ def fig2(options: Options) -> list[Row]:
         best = v[:, :panel_size].argmax(axis=0)
         simple = float((best == 2).mean())
         text = f"{MODELS[best[-1]]} at τ = {limits[panel_size - 1]:g}; simple for {simple:.0%} of the τ shown"
-        rows.append(
-            row(f"Fig. 2 {name} promise: best model", text, published=published[name], note=OURS)
-        )
+        rows.add(f"Fig. 2 {name} promise: best model", text, published=published[name], note=OURS)
         if name == "strict":
             item, largest = "Fig. 2 strict: largest v for τ > 0.5", v[:, panel_size:].max()
-            rows.append(row(item, largest, published="negative", note=OURS, digits=".3f"))
+            rows.add(item, largest, published="negative", note=OURS, digits=".3f")
     axes[0].set_ylabel("penalised expected gain v")
     axes[0].legend(frameon=False)
     save(picture, options.out / "fig2.png", "Fig. 2: penalised expected gain (our laws)")
@@ -286,7 +279,7 @@ def _regrets(instance: str, regret: dict[str, np.ndarray], note: str) -> list[Ro
 
 def _shares(instance: str, share: dict[str, np.ndarray], note: str) -> list[Row]:
     rcucb, ts, ucb, oracle = PUBLISHED[instance]
-    rows = []
+    rows = Summary()
     for name, x in share.items():
         published = rcucb if name in RCUCBS else ts if name.startswith("TS") else ucb
         rows.append(estimate(f"table {instance}: censored share {name}", published, x, note))
@@ -298,11 +291,7 @@ def _shares(instance: str, share: dict[str, np.ndarray], note: str) -> list[Row]
         excess = share[name] - ours
         statement = f"much more (+{(ts if name.startswith('TS') else ucb) - oracle:.3f})"
         details = f"{note}; yes: by 0.05 at least, and 2 s.e."  # the least of the printed differences is 0.088
-        rows.append(
-            mean_row(
-                item, excess, statement, holds=is_above(excess, 0.05), note=details, digits=".4f"
-            )
-        )
+        rows.mean(item, excess, statement, holds=is_above(excess, 0.05), note=details, digits=".4f")
     item = f"table {instance}: oracle 1 − P(τ*)"
     statement = f"{oracle:.4f}"
     holds = abs(ours - oracle) < 1e-3
@@ -407,9 +396,7 @@ def alpha(options: Options) -> list[Row]:
 
 
 def zoom(options: Options) -> list[Row]:
-    """Simple regret of z-RCUCB against T: the pseudo-regret of round T + 1, in which it plays the
-    pair that it returns.
-    """
+    """Simple regret of z-RCUCB over T: the pseudo-regret of round T + 1, which it recommends."""
     usual, full = (1_000, 3_000, 10_000, 30_000), (1_000, 3_000, 10_000, 30_000, 100_000)
     horizons, replicates, depth = options.pick(((300, 1_000), 4, 5), (usual, 20, 6), (full, 30, 6))
     world, regrets = g1(limits=fine_limits(depth).tolist()), []
@@ -437,13 +424,11 @@ def zoom(options: Options) -> list[Row]:
 
 
 def theorem1(options: Options) -> list[Row]:
-    """Theorem 1 wants α > 1: the regret at α = 2 beside Σ Δ u, its bound without the part that is
-    subtracted.
-    """
+    """Theorem 1 at α = 2, since it wants α > 1, beside Σ Δ u, the bound's larger part."""
     rounds, replicates = options.pick((1_500, 8), (20_000, 20), (100_000, 20))
     limits, alpha = np.arange(1, 11) / 10, 2.0
     world, penalty = g1(limits=limits.tolist()), np.asarray(FastTrack()(jnp.asarray(limits)))
-    policies, rows = {"literal": RCUCB("literal", alpha=alpha)}, []
+    policies, rows = {"literal": RCUCB("literal", alpha=alpha)}, Summary()
     regrets = play_policies(options, "theorem1", policies, world, rounds, replicates)["literal"][
         "regret"
     ].values[0, 0, ..., -1]
@@ -452,11 +437,7 @@ def theorem1(options: Options) -> list[Row]:
         worst = rounds * (value.max() - value.min())
         note = f"α = {alpha:g}, T = {rounds}; the worst pair in every round loses {worst:.3g}; {STAND_IN}"
         item, statement = f"Theorem 1, {instance}: regret of RCUCB literal", f"≤ {bound:.3g}"
-        rows.append(
-            mean_row(
-                item, regret, statement, holds=is_above(-regret, -bound), note=note, digits=".4g"
-            )
-        )
+        rows.mean(item, regret, statement, holds=is_above(-regret, -bound), note=note, digits=".4g")
     return rows
 
 
@@ -464,9 +445,7 @@ EPSILONS = (0.1, 0.25, 0.5, 0.75, 0.9)  # of Theorem 1's event A_ε
 
 
 def propositions(options: Options) -> list[Row]:
-    """Proposition 1 pair by pair, Theorem 1's event A_ε and what its probability takes off the
-    bound, Proposition 2.
-    """
+    """Proposition 1 pair by pair, Theorem 1's event A_ε and what it takes off, Proposition 2."""
     rounds, lanes = options.pick((300, 60), (3_000, 200), (10_000, 400))
     times, alpha = [t for t in (10, 100, 1_000, 10_000) if t <= rounds], 2.0
     world, policy = g1(), RCUCB("literal", alpha=alpha)
@@ -506,7 +485,7 @@ def propositions(options: Options) -> list[Row]:
         )
         for record, x in zip((above, below, covered), events, strict=True):
             record.append(np.asarray(x))
-    rows = []
+    rows = Summary()
     for k, t in enumerate(times):
         bound = 2 * (1 + np.log(t) / np.log((alpha + 1) / 2)) * t ** (-2 * alpha / (alpha + 1))
         for side, of_side in (("above", above), ("below", below)):
@@ -518,14 +497,12 @@ def propositions(options: Options) -> list[Row]:
             item = f"Proposition 1, t = {t}: P(v̂ is {side} its interval)"
             holds = common.between(0.0, upper, 0.0, bound)
             holds = False if lower > bound else holds or None
-            rows.append(
-                row(
-                    item,
-                    worst / lanes,
-                    published=f"≤ {bound:.3g}",
-                    holds=holds,
-                    note=f"{note}; {STAND_IN}",
-                )
+            rows.add(
+                item,
+                worst / lanes,
+                published=f"≤ {bound:.3g}",
+                holds=holds,
+                note=f"{note}; {STAND_IN}",
             )
     penalty = np.asarray(world.spec.penalties)
     for name, value, inside in zip(G1_NAMES, world.values()[0], covered, strict=True):
@@ -536,22 +513,18 @@ def propositions(options: Options) -> list[Row]:
         listing = ", ".join(f"{p:.2f} at ε = {e:g}" for e, p in zip(EPSILONS, share, strict=True))
         item = f"Theorem 1, {name}: subtracted sum as a share of the bound"
         note = f"P(A_ε) {listing}; T = {rounds}; yes: at least 1 %; {STAND_IN}"
-        rows.append(
-            row(
-                item,
-                reduction / bound,
-                published="why RCUCB is better",
-                holds=bool(reduction >= bound / 100),
-                note=note,
-            )
+        rows.add(
+            item,
+            reduction / bound,
+            published="why RCUCB is better",
+            holds=bool(reduction >= bound / 100),
+            note=note,
         )
     return [*rows, _update_cost(options)]
 
 
 def _taken_off(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int) -> float:
-    """Σ Δ l of Theorem 1 over all pairs below the largest limit, for ε = 1 and P(A_ε) = 1; δ as
-    large as may be.
-    """
+    """Σ Δ l of Theorem 1 over pairs below the largest limit, ε = 1, P(A_ε) = 1; largest δ."""
     gap = (value.max() - value).reshape(-1, penalty.size)
     of_pair = np.tile(penalty, value.size // penalty.size)
     log, pairs = np.log(rounds), np.log(value.size - 1)
@@ -589,11 +562,9 @@ def _update_cost(options: Options) -> Row:
 
 def theorem1_bound(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds: int) -> float:
     """Σ Δ u(T, α) over all pairs (arm, limit); ``value`` [arm · limit], ``penalty`` [limit]."""
-    gap = value.max() - value
-    widths = np.tile(1 + penalty, gap.size // penalty.size)[gap > 0]
-    gap = gap[gap > 0]
-    rest = 1 + 8 / np.log((alpha + 1) / 2) * ((alpha + 1) / (alpha - 1)) ** 2
-    return float((8 * alpha * widths**2 * np.log(rounds) / gap + gap * rest).sum())
+    with jax.enable_x64(True):
+        table = jnp.asarray(value.reshape(-1, penalty.size))
+        return float(bounds.rcucb_regret(jnp.asarray(alpha), table, jnp.asarray(penalty), rounds))
 
 
 # --- Arbitrary limits: an instance as smooth as Theorem 2 wants it, and StoOO on [n] × M
@@ -601,9 +572,7 @@ def theorem1_bound(value: np.ndarray, penalty: np.ndarray, alpha: float, rounds:
 
 @jb.pytree
 class StoOOPairs(ZRCUCB):
-    """StoOO on pairs (§4.2): z-RCUCB in which a round informs its own limit alone. Points keep
-    their pulls.
-    """
+    """StoOO on pairs (§4.2): a round of z-RCUCB informs its own limit alone."""
 
     def update(self, state: Any, key: jax.Array, observation: Any) -> Any:
         """Book the round at its pair, then refine."""
@@ -623,9 +592,7 @@ BEST, LINEAR = SLOPE[0] ** 2 / (4 * QUADRATIC), Linear(0.2)  # v*, λ
 
 
 def smooth_arms(depth: int) -> Any:
-    """C uniform on [0, 1] and independent of R, c(x) = x, λ(τ) = τ/5: v(τ) = (E R − 0.2) τ − 0.3
-    τ², for both arms.
-    """
+    """C uniform on [0, 1], independent of R: v(τ) = (E R − 0.2) τ − 0.3 τ², for both arms."""
     rewards = [stats.beta(5 * (a + 0.2), 5 * (0.8 - a)) for a in SLOPE]
     seconds = [stats.uniform()] * 2
     limits = fine_limits(depth)
@@ -635,9 +602,7 @@ def smooth_arms(depth: int) -> Any:
 
 
 def smooth(options: Options) -> list[Row]:
-    """Theorem 2 where v* − v(τ) = 0.3 (τ* − τ)² ≤ |τ* − τ|, so that d = ½; StoOO on pairs beside
-    z-RCUCB; H and H̃.
-    """
+    """Theorem 2 where v* − v(τ) = 0.3 (τ* − τ)², so d = ½; StoOO beside z-RCUCB; H and H̃."""
     usual = (1_000, 10_000)
     horizons, replicates, depth = options.pick(
         ((300, 1_000), 4, 5), (usual, 20, 6), ((*usual, 100_000), 30, 6)
@@ -663,7 +628,10 @@ def smooth(options: Options) -> list[Row]:
                 for name, run in data.items():
                     # [instance, run]
                     regrets[name, at, horizon] = np.diff(run["regret"].values[0, 0])[..., 0]
-    rows, ends = [], [regrets["z-RCUCB", "smooth", t][0] for t in (horizons[0], horizons[-1])]
+    rows, ends = (
+        Summary(),
+        [regrets["z-RCUCB", "smooth", t][0] for t in (horizons[0], horizons[-1])],
+    )
     for t in horizons:
         for name in ("z-RCUCB", "StoOO"):
             item = f"smooth instance: simple regret of {name} at T = {t}"
@@ -678,10 +646,8 @@ def smooth(options: Options) -> list[Row]:
     bound = np.log((3 * np.log(last) / last) / (3 * np.log(first) / first)) / step / (d + 2)
     note = "δ = 1/T, d = ½; yes: falls at least as fast as the bound, by 2 s.e."
     item = f"Theorem 2, smooth instance: exponent of the simple regret, T = {first} to {last}"
-    rows.append(
-        row(item, slope, error, published=f"≤ {bound:.3f}", holds=above_zero(bound - slope, error), note=note,
-            digits=".3f")
-    )  # fmt: skip
+    rows.add(item, slope, error, published=f"≤ {bound:.3f}", holds=above_zero(bound - slope, error), note=note,
+            digits=".3f")  # fmt: skip
     rows.append(_theorem2(ends[1], last, d))
     for at, names in (("smooth", ("smooth",)), ("G1", G1_NAMES)):
         for i, name in enumerate(names):
@@ -696,9 +662,7 @@ def smooth(options: Options) -> list[Row]:
 
 
 def _near_optimal(d: float) -> float:
-    """C of Definition 1 on the smooth instance: intervals of length ε/3 that end in an ε-best
-    limit, times ε^d.
-    """
+    """C of Definition 1, smooth instance: ε/3-intervals that end in an ε-best limit, × ε^d."""
     tau = np.linspace(1e-5, 1, 100_000)
     loss = BEST - np.stack([a * tau - QUADRATIC * tau**2 for a in SLOPE])
     shares = ((e, (loss <= e).mean(axis=1)) for e in np.geomspace(1e-4, 1, 400))
@@ -751,7 +715,7 @@ def _constants(rounds: int, alpha: float = 1.01, m: int = 2) -> Row:
 def exploration(options: Options) -> list[Row]:
     """§3.3: at which limits RCUCB and UCB play the pairs that are not the best one."""
     rounds, lanes = options.pick((500, 20), (3_000, 40), (10_000, 100))
-    world, rows = g1(), []
+    world, rows = g1(), Summary()
     limits = np.asarray(world.spec.limits, np.float32)
     names = ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1")
     for i, (instance, value) in enumerate(zip(G1_NAMES, world.values()[0], strict=True)):
@@ -786,9 +750,7 @@ def exploration(options: Options) -> list[Row]:
             item = f"§3.3 {instance}: mean limit of other pairs, {learner} − {rival}"
             excess = mean_limits[learner] - mean_limits[rival]
             note = f"T = {rounds}, {lanes} runs, paired; yes: above 0 by 2 s.e.; {STAND_IN}"
-            rows.append(
-                mean_row(item, excess, "higher", holds=is_above(excess), note=note, digits=".4f")
-            )
+            rows.mean(item, excess, "higher", holds=is_above(excess), note=note, digits=".4f")
     return rows
 
 
@@ -822,9 +784,7 @@ class Scenario(NamedTuple):
 
     @property
     def virtual_best(self) -> float:
-        """Mean PAR10 of the best solver of every instance, seconds: no policy without features can
-        reach it.
-        """
+        """Mean PAR10 of the best solver of every instance, seconds."""
         return float(self.par10.min(axis=1).mean())
 
 
@@ -855,9 +815,7 @@ def read_scenario(data: Path, name: str) -> Scenario:
 
 
 def _field(description: str, field: str) -> str:
-    """The first value of a field of a description: ``field: value``, ``field: [value, …]`` or a
-    list of lines.
-    """
+    """The first value of a description's field: ``field: value``, ``[value, …]`` or lines."""
     match = re.search(rf"^{field}\s*:[\s\-\[]*([^\s,\]]+)", description, flags=re.MULTILINE)
     return match[1].strip("\"'") if match else ""
 
@@ -882,9 +840,7 @@ def _cutoff(description: str, name: str, path: Path) -> float:
 
 
 def _from_arff(path: Path, description: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """(solvers, seconds ``[instance and repetition, solver]``); a run whose status is not ok is
-    unsolved.
-    """
+    """(solvers, seconds ``[instance and repetition, solver]``); a run not ok is unsolved."""
     head, _, body = re.split(r"(?im)^\s*(@data)\s*$", path.read_text(encoding="utf-8"), maxsplit=1)
     names = [
         x.strip("\"'").lower()
@@ -935,9 +891,7 @@ def par10(data: xarray.Dataset, cutoffs: np.ndarray) -> np.ndarray:
 
 
 def aslib(options: Options) -> list[Row]:
-    """Algorithm selection: solver and limit for a random instance; PAR10 against single best and
-    virtual best.
-    """
+    """Algorithm selection: solver and limit; PAR10 against single best and virtual best."""
     scenarios = [
         read_scenario(options.data, name) for name in list(SCENARIOS)[:: options.pick(5, 1, 1)]
     ]
@@ -952,7 +906,7 @@ def aslib(options: Options) -> list[Row]:
     )
     # [scenario, replicate, 2]
     table = {name: par10(of_name, cutoffs) for name, of_name in runs.items()}
-    rows = []
+    rows = Summary()
     for i, (s, (arm, limit, _)) in enumerate(zip(scenarios, world.best_pair(), strict=True)):
         note = f"{len(s.solvers)} solvers, {len(s.times)} instances, T = {rounds}, 5 limits"
         best = np.where(s.times[:, arm] <= limit, s.times[:, arm], 10.0).mean() * s.cutoff
@@ -962,7 +916,7 @@ def aslib(options: Options) -> list[Row]:
             ("virtual best PAR10", s.virtual_best),
             (pair, best),
         ):
-            rows.append(row(f"ASlib {s.name} {label}, s", x, note=note, digits=".1f"))
+            rows.add(f"ASlib {s.name} {label}, s", x, note=note, digits=".1f")
         for name, of_name in table.items():
             for j, span in enumerate(("all rounds", "last fifth")):
                 rows.append(
@@ -986,9 +940,7 @@ def aslib(options: Options) -> list[Row]:
 
 
 def fig5(options: Options) -> list[Row]:
-    """Fig. 5: random-forest configurations on Ames housing, replayed from the table of
-    ``experiments.data_ames``.
-    """
+    """Fig. 5: random forests on Ames housing, from the table of ``experiments.data_ames``."""
     path = next((p for p in (options.out / DEFAULT_OUT.name, DEFAULT_OUT) if p.exists()), None)
     if path is None:
         note = "make the table first: python -m experiments.data_ames (10 minutes)"

@@ -21,10 +21,10 @@ from experiments.common import (
     Experiment,
     Options,
     Row,
+    Summary,
     difference_row,
     mean_row,
     ranking,
-    row,
     simulated,
     swept,
 )
@@ -88,7 +88,7 @@ def delay(options: Options) -> list[Row]:
         )
     }
     share["batch 1"] = share["delay 0"]  # the same world
-    rows = []
+    rows = Summary()
     picture, axes = figure(1, 2, (11, 4.6))
     for axis, (kind, numbers) in zip(axes, kinds.items(), strict=True):
         # [policy, run]
@@ -96,9 +96,7 @@ def delay(options: Options) -> list[Row]:
         for number, samples in means.items():
             for name, x in zip(names, samples, strict=True):
                 note = f"share of the best reward; budget {budget:g}, {instances} instances, {runs} runs"
-                rows.append(
-                    mean_row(f"delay: {name}, {kind} {number}: regret", x, digits=".4f", note=note)
-                )
+                rows.mean(f"delay: {name}, {kind} {number}: regret", x, digits=".4f", note=note)
             of_policy = dict(zip(names, samples, strict=True))
             rows.append(ranking(f"delay: ranking at {kind} {number}", of_policy))
         for k, name in enumerate(names):
@@ -152,9 +150,7 @@ def models(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def week(path: Path) -> np.ndarray:
-    """Shares of a week's traffic by hour, ``[7 · 24]``: the mean over regions, or a plain day seven
-    times.
-    """
+    """Shares of a week's traffic by hour, ``[7 · 24]``: a mean of regions, or a plain day."""
     if not path.exists():
         hours = 1.2 + np.sin(2 * np.pi * (np.arange(24) - 9) / 24)
         return np.tile(hours / hours.sum() / 7, 7)
@@ -168,9 +164,7 @@ def week(path: Path) -> np.ndarray:
 
 
 def month(options: Options) -> Month:
-    """Days of an hourly forecast, and the traffic that came: days are busier or quieter than
-    expected.
-    """
+    """Days of an hourly forecast, and traffic that was busier or quieter than expected."""
     days, a_day = options.pick((3, 60), (30, 500), (30, 4000))
     a_request = np.array(
         options.pick([6e-4], [1e-4, 6e-4, 3e-3], [5e-5, 1e-4, 3e-4, 6e-4, 1e-3, 3e-3])
@@ -204,9 +198,7 @@ class Outcome(NamedTuple):
 
 
 def renewing(options: Options) -> list[Row]:
-    """Judged quality a request, the share of the money that was spent, and the share of requests
-    turned away.
-    """
+    """Judged quality a request, the share of the money spent, and of requests turned away."""
     scenario, runs = month(options), options.pick(2, 6, 20)
     day, greedy = scenario.dollars[:, None] / scenario.unit, PricePacer(start=0.0)
     outcomes = {
@@ -225,12 +217,10 @@ def renewing(options: Options) -> list[Row]:
             name: _outcome(options, name, scenario, *rival, runs) for name, rival in rivals.items()
         }
     _picture(options, scenario, outcomes)
-    requests, rows = int(scenario.requests[0].sum()), []
+    requests, rows = int(scenario.requests[0].sum()), Summary()
     for name, x in outcomes.items():
         note = "exact; 0: never overspent"
-        rows.append(
-            row(f"renewing: violation, {name}", x.violation, note=note, holds=x.violation <= 0)
-        )
+        rows.add(f"renewing: violation, {name}", x.violation, note=note, holds=x.violation <= 0)
         for i, dollars in enumerate(scenario.dollars):
             at = f"at {dollars:g} $"
             note = f"{dollars:g} $ a day, {requests} requests in {scenario.days} days, {runs} runs"

@@ -13,7 +13,6 @@ import csv
 import functools
 import itertools
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ from experiments.common import (
     Experiment,
     Options,
     Row,
+    Summary,
     all_of,
     is_above,
     is_within,
@@ -57,6 +57,7 @@ from jaxbandits.core.pytrees import leaf
 from jaxbandits.core.specs import SKIP
 from jaxbandits.environments import FiniteArms, WithNullArm
 from jaxbandits.environments.finite import uniforms
+from jaxbandits.oracles import bounds
 from jaxbandits.policies import (
     SUAK,
     FluidOracle,
@@ -125,9 +126,7 @@ def paced(
     rounds: int,
     **keywords: Any,
 ) -> Any:
-    """A sweep under an average cost, ``[setting, instance, replicate, mark]``; see
-    :func:`experiments.common.swept`.
-    """
+    """A sweep under an average cost, ``[setting, instance, replicate, mark]``; see ``swept``."""
     constraint = jb.AverageCost(c=c, rounds=rounds)
     data = common.swept(
         options,
@@ -240,9 +239,7 @@ def figure2(options: Options) -> list[Row]:
 
 
 def _crossing(results: FigureRuns, a: str) -> Row:
-    """The last round at which SUAK's mean regret goes below that of One-Phase, with a bootstrap
-    over runs.
-    """
+    """The last round at which SUAK's mean regret goes below One-Phase's, with a bootstrap."""
     ahead = results.regret["SUAK"] - results.regret[f"OPS, a = {a}"]
     count = ahead.shape[0]
     rng = np.random.default_rng(0)
@@ -347,7 +344,7 @@ def _levels(item: str, results: FigureRuns, best: float) -> list[Row]:
         ),
         violation(item, results.violation, "exact"),
     ]
-    bound = regret_bound(*MEANS[1 if item == "figure1" else 2], C, int(results.t[-1]))
+    bound = regret_bound(MEANS[1 if item == "figure1" else 2], C, int(results.t[-1]))
     suak = results.last("SUAK")
     note = f"constants as printed; playing nothing loses {results.best * results.t[-1]:.3g}"
     note += "; the bound is larger" if bound > results.best * results.t[-1] else ""
@@ -363,44 +360,11 @@ def _levels(item: str, results: FigureRuns, best: float) -> list[Row]:
     return [*rows, ranking(f"{item}: order of the regrets at T", last)]
 
 
-def of_bases(
-    mean_reward: Sequence[float], mean_cost: Sequence[float], c: float
-) -> tuple[float, float]:
-    """(r*, the sum over arms of Lemma D.6 without its ln T).
-
-    A base is a pair of arms on both sides of c, or one arm and the null arm; Δ_min,i is the least
-    gap of a base with arm i that is not the best one.
-    """
-    arms = [(0.0, 0.0), *zip(mean_reward, mean_cost, strict=True)]  # the null arm first
-    rates: dict[tuple[int, int], float] = {}
-    for j, k in itertools.permutations(range(len(arms)), 2):
-        (low, saved), (high, spent) = arms[j], arms[k]
-        if saved <= c < spent:
-            share = (spent - c) / (spent - saved)
-            rates[j, k] = share * low + (1 - share) * high
-        elif j and not k and saved <= c:  # affordable alone
-            rates[j, k] = low
-    best, total = max(rates.values()), 0.0
-    delta = np.abs(np.array(mean_cost) - c)
-    for i, distance in enumerate(delta, start=1):
-        gap = min(best - rate for base, rate in rates.items() if i in base and best - rate > 1e-12)
-        total += 432 * best * ((distance + 1) / distance) ** 2 / (delta.min() * gap**2)
-    return best, float(total)
-
-
-def regret_bound(
-    mean_reward: Sequence[float], mean_cost: Sequence[float], c: float, rounds: int
-) -> float:
+def regret_bound(means: Any, c: float, rounds: int) -> float:
     """Theorem 3.2 at T = ``rounds``, Eq. (11)."""
-    best, bases = of_bases(mean_reward, mean_cost, c)
-    delta, log = np.abs(np.array(mean_cost) - c), np.log(rounds)
-    total = 241 * len(delta) * best * log / (c * delta.min() ** 2)
-    return float(
-        total
-        + 3 * np.pi**2 * best / delta.min() ** 2
-        + 2 * np.pi**2 * len(delta) ** 2
-        + bases * log
-    )
+    with jax.enable_x64(True):
+        mean_reward, mean_cost = (jnp.asarray(x) for x in means)
+        return float(bounds.suak_regret(mean_reward, mean_cost, jnp.asarray(c), rounds))
 
 
 LEAST = {1: 4.5e3, 2: 1.35e4}  # our estimates for SUAK, 73.5 ln T / δ² pulls an arm
@@ -564,11 +528,9 @@ def _draw_sweep(
 
 
 def audit(options: Options) -> list[Row]:
-    """Largest violation over random instances (2 to 6 arms, c from 0.02 to 1): every round is
-    checked, in ticks.
-    """
+    """Largest violation over random instances (2 to 6 arms, c from 0.02 to 1), in ticks."""
     instances, runs, rounds = options.pick((64, 2, 2_000), (256, 4, 20_000), (1024, 8, 8_000))
-    start, checked, rows, spread = time.perf_counter(), 0.0, [], {}
+    start, checked, rows, spread = time.perf_counter(), 0.0, Summary(), {}
     for law in ("Bernoulli",) if options.quick else ("Bernoulli", "quarters", "Beta"):
         arms, c = _random(law, instances)
         policies = _promising(arms, c, rounds, options.quick)
@@ -585,20 +547,16 @@ def audit(options: Options) -> list[Row]:
             checked += rounds_played
             note = f"{rounds_played:.3g} rounds of {instances} instances, "
             note += f"{share_used.mean():.3f} of the budget used; ticks of 2^-24"
-            rows.append(
-                row(
-                    f"audit: violation of {name}, {law}",
-                    worst,
-                    published="0",
-                    holds=worst == 0,
-                    note=note,
-                )
+            rows.add(
+                f"audit: violation of {name}, {law}",
+                worst,
+                published="0",
+                holds=worst == 0,
+                note=note,
             )
     note = f"{time.perf_counter() - start:.0f} s"
     is_long_enough = checked >= 10**9 if options.full else None
-    rows.append(
-        row("audit: audited rounds", checked, published="≥ 1e9", holds=is_long_enough, note=note)
-    )
+    rows.add("audit: audited rounds", checked, published="≥ 1e9", holds=is_long_enough, note=note)
     picture, axes = figure(1, 1, (8, 0.9 + 0.33 * len(spread)))
     axes[0].boxplot(list(spread.values()), orientation="horizontal", tick_labels=list(spread))
     axes[0].axvline(1.0, color=VERMILION, linestyle="--", label="the constraint")
@@ -641,9 +599,7 @@ def _promising(arms: WithNullArm, c: np.ndarray, rounds: int, quick: bool) -> di
 
 
 def lemmas(options: Options) -> list[Row]:
-    """Lemmas 3.1, D.4 and D.5 in every round of runs of instance 1, from the states and actions of
-    each round.
-    """
+    """Lemmas 3.1, D.4 and D.5 in every round of instance 1, from states and actions."""
     rounds, runs = options.pick((50_000, 4), (200_000, 8), (ROUNDS[1], 20))
     (_, mean_cost), arms = MEANS[1], beta_arms(*MEANS[1])
     delta, limit = np.abs(np.array(mean_cost) - C), jb.AverageCost(c=C, rounds=rounds)
@@ -681,6 +637,10 @@ def lemmas(options: Options) -> list[Row]:
     delta_min = delta.min()
     scope = f"{runs} runs of {rounds:,} rounds of instance 1"
     dear = 104 * log / (C * delta[np.array(mean_cost) > C])
+    # Theorem 3.2 is Lemma D.6's sum over bases and three sums that do not know the gaps
+    others = 241 * delta.size * best * log / C + 3 * np.pi**2 * best
+    others = others / delta_min**2 + 2 * np.pi**2 * delta.size**2
+    of_bases = regret_bound(MEANS[1], C, rounds) - others + 41 * best * log / (C * delta_min**2)
     at_most = {
         "2δ_min/9 over the least ω(t)": 2 * delta_min / 9 / extremes["least ω"].min(),
         "largest ω(t) over δ_min/(2 + δ_min − c)": extremes["largest ω"].max()
@@ -690,12 +650,10 @@ def lemmas(options: Options) -> list[Row]:
         / dear.sum(),
         "mean of the other skips over 3π²/δ_min²": extremes["other skips"].mean()
         / (3 * np.pi**2 / delta_min**2),
-        "regret of rounds that play a base over Lemma D.6's bound": (
-            (
-                extremes["regret of bases"]
-                / (of_bases(*MEANS[1], C)[1] * log + 41 * best * log / (C * delta_min**2))
-            ).max()
-        ),
+        "regret of rounds that play a base over Lemma D.6's bound": extremes[
+            "regret of bases"
+        ].max()
+        / of_bases,
     }
     rows = [
         row(
@@ -713,9 +671,7 @@ def lemmas(options: Options) -> list[Row]:
 
 
 def growth(options: Options) -> list[Row]:
-    """How regret grows with T and with K: SUAK's, and that of the best mixture, which does not
-    adapt.
-    """
+    """How regret grows with T and K: SUAK's, and the best mixture's, which does not adapt."""
     rounds, runs = options.pick((80_000, 20), (800_000, 40), (3_200_000, 100))
     shares = [1 / 16, 1 / 4, 1.0]
     arms = beta_arms(*MEANS[1])
@@ -776,9 +732,7 @@ def _log_ratio(top: np.ndarray, bottom: np.ndarray, base: float) -> tuple[float,
 
 @jb.pytree
 class SkipFirst(OnePhase):
-    """The second naive approach of §1.1: skip the first rounds, never spend their savings, and have
-    no guard.
-    """
+    """The second naive approach of §1.1: skip at first, never spend it, no guard."""
 
     first: ArrayLike = leaf(default=0, integer=True, at_least=0)
 
@@ -790,9 +744,7 @@ class SkipFirst(OnePhase):
 
 
 def initial(options: Options) -> list[Row]:
-    """How many rounds must be skipped at first so that no run breaks the constraint, and the regret
-    of that.
-    """
+    """How many rounds must be skipped so that no run breaks the constraint, and the regret."""
     rounds, runs = options.pick((20_000, 20), (ROUNDS[1] // 5, 50), (ROUNDS[1], 200))
     times = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
     first = np.rint(times * np.sqrt(4 * rounds)).astype(int)
@@ -801,17 +753,17 @@ def initial(options: Options) -> list[Row]:
     data = paced(options, "initial", policies, beta_arms(*MEANS[1]), C, rounds, replicates=runs)
     regret = data["realised_regret"].values[:, 0, :, -1]
     broken = data["violation"].values[:, 0, :, -1] > 0
-    rows = []
+    rows = Summary()
     for m, n, samples, bad in zip(times, first, regret[2:], broken[2:], strict=True):
         item = f"initial: regret of One-Phase after {m:g}·√(KT) skipped rounds"
         note = f"{n} rounds, T = {rounds}; {bad.sum()} of {runs} runs break the constraint"
-        rows.append(mean_row(item, samples, note=note))
+        rows.mean(item, samples, note=note)
     safe = [i for i in range(times.size) if not broken[2 + i].any()]
     if safe:
         gap = regret[2 + safe[0]] - regret[0]
         item = "initial: the least that no run broke the constraint with, regret − SUAK's"
         note = f"{times[safe[0]]:g}·√(KT) rounds, chosen in these runs; OPS − SUAK {(regret[1] - regret[0]).mean():.4g}"
-        rows.append(mean_row(item, gap, "> 0", holds=is_above(gap), note=note))
+        rows.mean(item, gap, "> 0", holds=is_above(gap), note=note)
     return rows
 
 
@@ -836,9 +788,7 @@ def load_log(path: Path) -> tuple[list[str], list[Log]]:
 
 
 def routing(options: Options) -> list[Row]:
-    """Judged quality a request against dollars a request, for learners and for the best fixed
-    mixture.
-    """
+    """Judged quality a request over dollars a request, for learners and the best mixture."""
     models, logs = load_log(options.data / LOG)
     bound = max(float(cost.max()) for _, cost in logs)  # dollars of one unit of cost
     arms = FiniteArms.empirical([[(r, c / bound) for r, c in logs]] * DOLLARS.size)

@@ -21,7 +21,7 @@ import numpy as np
 from jaxbandits._numerics import knapsack_lp
 from jaxbandits._numerics.arrays import ArrayLike, one_of, per_instance, positive
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, booleans, numbers
+from jaxbandits.core.checks import InputError, bad, booleans, numbers, refuse
 from jaxbandits.core.protocol import Constraint, Environment, Ledger, Outcome, Status, post
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.ticks import Total
@@ -46,8 +46,7 @@ def _money(argument: str, value: Any, environment: Environment, lowest: bool) ->
     may_be = f"a finite number above 0 (at least one tick, {1 / ticks.ONE:.2g}) and at most 2**30"
     units = _of_resources(argument, value, environment, may_be)
     whole = ticks.floor_from_units(np.minimum(units, 2.0**31))
-    if (wrong := (whole < 1) | (units > _MOST)).any():
-        raise bad(argument, float(units[wrong][0]), may_be)
+    refuse(argument, units, (whole < 1) | (units > _MOST), may_be)
     costs, prices = environment.listed_costs(), environment.prices()
     if costs is not None:
         by_unit = in_prices(whole, units, costs, lowest, multiples=False)
@@ -100,15 +99,13 @@ def _whole_rounds(value: Any, environment: Environment) -> np.ndarray:
     """``value`` as whole rounds ``i32[instance]``, if it is numbers from 1 to 2**30."""
     may_be = "a whole number from 1 to 2**30"
     rounds = per_instance("rounds", positive("rounds", value, may_be), environment.instances)
-    wrong = (rounds != np.rint(rounds)) | (rounds > _MOST)
-    if wrong.any():
-        raise bad("rounds", float(rounds[wrong][0]), may_be)
+    refuse("rounds", rounds, (rounds != np.rint(rounds)) | (rounds > _MOST), may_be)
     return rounds.astype(np.int32)
 
 
 @pytree
 class TotalBudget(Constraint):
-    """Play until ``budget`` is spent; money is the clock, and the regret is the budgeted regret.
+    """Runs end when ``budget`` is spent; money is the clock, and the regret is the budgeted regret.
 
     A lane ends as soon as spent ≥ B. The pull that exceeds the budget *counts* with its reward (the
     rule of Heyden et al., KDD 2024) or *forfeits* it (B-Zoom; RCB): then no more than the budget is
@@ -168,11 +165,8 @@ class TotalBudget(Constraint):
         whole = _money("budget", self.budget, environment, lowest=self.last_pull == "counts")
         rounds = None if self.rounds is None else _whole_rounds(self.rounds, environment)
         if rounds is not None and environment.resources is None:
-            raise bad(
-                "rounds",
-                int(rounds.flat[0]),
-                "left out where a cost is one number; for rounds and money: mean_cost[..., None], budget=[B]",
-            )
+            must = "left out where a cost is one number; for rounds and money: mean_cost[..., None], budget=[B]"
+            raise bad("rounds", int(rounds.flat[0]), must)
         pace = None
         if environment.resources is not None and environment.resources + (rounds is not None) > 1:
             ends = ticks.to_units(whole)
@@ -334,9 +328,7 @@ class AverageCost(_RoundClock):
         must = "a number in (0, 1], at least one tick of 2**-24"
         c = _of_resources("c", self.c, environment, must)
         whole = ticks.floor_from_units(c)
-        wrong = (whole < 1) | (c > 1)
-        if wrong.any():
-            raise bad("c", float(c[wrong].flat[0]), must)
+        refuse("c", c, (whole < 1) | (c > 1), must)
         lowest = np.nanmin(environment.values()[1], axis=1)
         if (short := lowest > c).any():
             may_be = f"at least {lowest[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm"
@@ -361,7 +353,7 @@ class AverageCost(_RoundClock):
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
         """r*: best mean reward a round of a mixture of arms and rest of mean cost ≤ c."""
-        return knapsack_lp.mixture_values(reward, cost, ticks.to_units(self.c))
+        return knapsack_lp.fluid_values(reward, cost, ticks.to_units(self.c), np.ones(len(reward)))
 
 
 # --- Budgets that renew: their state
@@ -495,47 +487,30 @@ class Renewing(_RoundClock):
     def prepare(self, environment: Environment) -> Constraint:
         amounts = np.atleast_1d(numbers("amount", self.amount))
         if environment.resources != amounts.shape[-1]:
-            has = (
-                "one cost"
-                if environment.resources is None
-                else f"{environment.resources} resources"
-            )
-            raise bad(
-                "environment",
-                has,
-                f"one with {amounts.shape[-1]} resources (see `groups` of Delayed)",
-            )
+            must = f"one with {amounts.shape[-1]} resources (see `groups` of Delayed)"
+            has = f"{count} resources" if (count := environment.resources) else "one cost"
+            raise bad("environment", has, must)
         whole = _money("amount", amounts, environment, lowest=False)
         requests = self._table("requests", self.requests, environment.instances)
-        expected = (
-            requests
-            if self.expected is None
-            else self._table("expected", self.expected, environment.instances)
-        )
+        expected = requests
+        if self.expected is not None:
+            expected = self._table("expected", self.expected, environment.instances)
         if expected.shape != requests.shape:
             raise bad("expected", expected.shape, f"of the shape of requests, {requests.shape}")
         every = np.atleast_1d(numbers("every", self.every))
-        if (
-            every.shape not in ((1,), amounts.shape[-1:])
-            or ((every < 1) | (every != np.rint(every))).any()
-        ):
-            raise bad(
-                "every",
-                self.every,
-                f"whole numbers of slots, at least 1: one, or {amounts.shape[-1]}",
-            )
+        whole_slots = ((every >= 1) & (every == np.rint(every))).all()
+        if every.shape not in ((1,), amounts.shape[-1:]) or not whole_slots:
+            must = f"whole numbers of slots, at least 1: one, or {amounts.shape[-1]}"
+            raise bad("every", self.every, must)
         every = np.broadcast_to(every, amounts.shape[-1:])
-        carries = booleans(
-            "carry_over", np.broadcast_to(booleans("carry_over", self.carry_over), every.shape)
-        )
+        carries = np.broadcast_to(booleans("carry_over", self.carry_over), every.shape)
         return _tabulated(whole, every.astype(np.int64), requests, expected, carries)
 
     @staticmethod
     def _table(name: str, value: Any, instances: int) -> np.ndarray:
         table = np.atleast_2d(numbers(name, value))
         wrong = ~(np.isfinite(table) & (table >= 0) & (table == np.rint(table)))
-        if wrong.any():
-            raise bad(name, float(table[wrong][0]), "whole numbers of requests, at least 0")
+        refuse(name, table, wrong, "whole numbers of requests, at least 0")
         if table.ndim != 2 or table.shape[0] not in (1, instances) or not table.shape[1]:
             raise InputError(
                 f"{name}: shape {np.shape(value)} given; it must be [slot] or [{instances}, slot]"
@@ -617,7 +592,7 @@ class _Tables(_RoundClock):
         """r*, as :class:`Renewing` defines it."""
         requests = np.asarray(self.ends)[:, -1:]
         rate = ticks.to_units(ticks.join(self.grants)) / requests
-        return knapsack_lp.mixture_values(reward, cost, np.minimum(rate, 1.0))
+        return knapsack_lp.fluid_values(reward, cost, np.minimum(rate, 1.0), np.ones(len(reward)))
 
 
 def pays_for_the_clock(constraint: Constraint) -> bool:
@@ -655,9 +630,8 @@ def a_round(constraint: Constraint) -> Pace | None:
     if isinstance(constraint, TotalBudget):
         budget = ticks.to_units(ticks.join(constraint.budget))
         if constraint.rounds is None:
-            return (
-                None if constraint.resources not in (None, 1) else Pace(None, np.ones(len(budget)))
-            )
+            one_cost = constraint.resources in (None, 1)
+            return Pace(None, np.ones(len(budget))) if one_cost else None
         budget = budget / np.asarray(constraint.rounds)[:, None]
         return Pace(budget, budget[:, 0])
     return None

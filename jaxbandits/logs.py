@@ -308,7 +308,7 @@ class LoggedArms(Environment):
         return listed(self.cost, 0 if self.resources is None else 1)
 
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Any:
-        """Nobody knows the most that could have been earned."""
+        """None: a log has no optimum to compare with."""
         return {"moving": lambda instance, clock: np.full(clock.shape, np.nan)}
 
 

@@ -1,4 +1,4 @@
-"""The one verb: validation, then lanes through the engine, then a labelled result."""
+"""``simulate``: validation, then lanes through the engine, then a labelled result."""
 
 from __future__ import annotations
 

@@ -22,11 +22,13 @@ from ._tables import line as line
 from .core.arm_statistics import beside as beside
 from .core.checks import brief as brief
 from .core.checks import door as door
+from .core.checks import number as number
 from .core.checks import positive_number as positive_number
 from .core.checks import processor as processor
 from .core.checks import quoted as quoted
 from .core.checks import refuse_misfit as refuse_misfit
 from .core.checks import whole_number as whole_number
+from .core.fingerprint import is_users as is_users
 from .core.pytrees import leaf_fields as leaf_fields
 from .core.settings import Settings as Settings
 from .core.settings import get as get

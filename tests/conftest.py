@@ -27,9 +27,7 @@ MOST_BYTES = 3 << 30
 
 @pytest.fixture(autouse=True, scope="module")
 def compiled_programs_make_room():
-    """Modules share programs, down to single additions; hundreds of large ones would pile up in a
-    worker.
-    """
+    """Modules share programs; hundreds of large ones would pile up in a worker."""
     yield
     if psutil.Process().memory_info().rss > MOST_BYTES:
         jax.clear_caches()
@@ -39,9 +37,7 @@ ROWS = ("integration_rows", "quick_rows")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Rows that ``integration_rows`` names count as integration, and all that ``quick_rows`` does
-    not name.
-    """
+    """Rows that ``integration_rows`` names are integration, and all ``quick_rows`` leaves out."""
     for item in items:
         slow, quick = (
             {row for mark in item.iter_markers(kind) for row in mark.args} for kind in ROWS

@@ -1,6 +1,4 @@
-"""Several resources: constraints against a plain loop over exact integers, and the oracles against
-linprog.
-"""
+"""Several resources: constraints against exact integers, oracles against linprog."""
 
 from __future__ import annotations
 
@@ -119,18 +117,14 @@ def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
         assert rate[i] * 60.5 == pytest.approx(
             -linprog(-mu[i], rows, [60.5, 47.5, 80.0]).fun, rel=1e-9
         )
-    with pytest.raises(
-        jb.InputError, match=r"rounds: 80 given; it must be left out where a cost is one number"
-    ):
+    with pytest.raises(jb.InputError, match=r"rounds: 80 given"):
         plain = FiniteArms.bernoulli(MU, RHO[..., 0])
         jb.simulate(Anything(), plain, jb.TotalBudget(5.0, last_pull="counts", rounds=80), key=KEY)
 
 
 @pytest.mark.integration
 def test_statistics_of_several_resources_are_those_of_each():
-    """What is recorded, counted while open and read as floats, against one resource at a time, to
-    the bit.
-    """
+    """What is recorded, counted while open and read, by one resource at a time, to the bit."""
     rng = np.random.default_rng(0)
     both, single = (
         arm_statistics.empty(4, resources=3, spreads=True),
@@ -215,17 +209,13 @@ def test_the_guard_minds_every_resource():
 
 def test_wrong_budgets_name_the_argument():
     environment = FiniteArms.bernoulli(MU, RHO)
-    with pytest.raises(
-        jb.InputError, match=r"budget: an array of shape \(3,\) given; it must be \[2\] or \[2, 2\]"
-    ):
+    with pytest.raises(jb.InputError, match=r"budget: an array of shape \(3,\) given"):
         jb.simulate(
             Anything(), environment, jb.TotalBudget([1.0, 2.0, 3.0], last_pull="counts"), key=KEY
         )
     with pytest.raises(jb.InputError, match=r"c: 1\.5 given; it must be a number in \(0, 1\]"):
         jb.simulate(Anything(), environment, jb.AverageCost([0.5, 1.5], rounds=10), key=KEY)
-    with pytest.raises(
-        jb.InputError, match=r"c: 0\.15 given; it must be at least 0\.2, the smallest mean cost"
-    ):
+    with pytest.raises(jb.InputError, match=r"c: 0\.15 given"):
         jb.simulate(Anything(), environment, jb.AverageCost([0.15, 0.5], rounds=10), key=KEY)
 
 
@@ -255,9 +245,7 @@ def ends_of_decimals(prices: list[int], budget: int, chosen: Any, last_pull: str
 
 
 def test_cents_end_where_decimals_end() -> None:
-    """Random prices and budgets in whole cents, both rules: the sums of ticks reach the budget when
-    those of Decimals do.
-    """
+    """Random prices and budgets in cents: ticks reach the budget when Decimals do."""
     rng = np.random.default_rng(61)
     for case in range(60):
         count = rng.integers(1, 4)

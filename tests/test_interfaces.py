@@ -1,6 +1,4 @@
-"""Worlds for learners of other libraries: an episode is a lane of ``simulate``, booked by the same
-code.
-"""
+"""Worlds for other libraries' learners: an episode is a lane of ``simulate``."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ SETTINGS: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.integration_rows("a budget whose last pull forfeits")
 def test_an_episode_is_a_lane_of_simulate(name: str) -> None:
-    """The arms that a policy chose in `rollout`, sent one by one: the same account, tick for tick,
-    the same end.
-    """
+    """`rollout`'s arms sent one by one: the same account, tick for tick, the same end."""
     kind, constraint = SETTINGS[name]
     environment, policy = world(kind), jb.policies.BudgetedThompson()
     policy = jb.policies.Guarded(policy) if kind == "null_arm" else policy
@@ -93,10 +89,7 @@ def test_episodes_differ_by_key_and_stay_when_they_have_ended() -> None:
 
 
 def test_other_worlds_are_refused() -> None:
-    with pytest.raises(
-        jb.InputError,
-        match="environment: 'Continuum' given; it must be a world of finitely many arms",
-    ):
+    with pytest.raises(jb.InputError, match="environment: 'Continuum' given"):
         Episodes(jb.environments.cost_valley([0.5], lam=0.1), jb.Horizon(3), key=KEY)
     with pytest.raises(jb.InputError, match="last_pull: 'x' given"):
         Episodes(world("bernoulli"), jb.TotalBudget(3.0, last_pull="x"), key=KEY)
@@ -108,8 +101,6 @@ def test_without_gymnax_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     interfaces._kind.cache_clear()
     for name in ("gymnax", "gymnax.environments"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(
-        jb.InputError, match=r"gymnax: it is not installed: pip install '\.\[gymnax\]'"
-    ):
+    with pytest.raises(jb.InputError, match="gymnax: it is not installed"):
         gymnax_environment(world("bernoulli"), jb.Horizon(3), key=KEY)
     interfaces._kind.cache_clear()

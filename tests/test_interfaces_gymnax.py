@@ -53,9 +53,7 @@ def test_it_is_an_environment_of_gymnax() -> None:
 
 
 def test_episodes_end_and_begin_again_with_exact_accounts() -> None:
-    """Arms at random for a while: what gymnax's own steps sum up to is the ledger, and a reset
-    opens a new one.
-    """
+    """Random arms: what gymnax's steps sum up to is the ledger; a reset opens a new one."""
     env = jb.interfaces.gymnax_environment(
         world("bernoulli"), jb.TotalBudget(3.0, last_pull="counts"), key=KEY
     )

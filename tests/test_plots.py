@@ -1,6 +1,4 @@
-"""The picture: styles that differ, nothing clipped, no pyplot, no matplotlib before the first
-picture.
-"""
+"""The picture: styles differ, nothing clipped, no pyplot, no early matplotlib."""
 
 from __future__ import annotations
 
@@ -160,10 +158,7 @@ def test_axes_say_where_they_are_logarithmic() -> None:
 
 @pytest.mark.parametrize("wrong", ["colum", 0, -3.0, 41, True, float("nan"), [3]])
 def test_another_width(wrong: object) -> None:
-    with pytest.raises(
-        jb.InputError,
-        match=r'^width: .* given; it must be "column" \(3.25 inches\), "page" \(6.75\), or',
-    ):
+    with pytest.raises(jb.InputError, match=r"^width: .* given"):
         _files.finished(empty_figure()[0], width=wrong)  # type: ignore[arg-type]
 
 

@@ -1,6 +1,4 @@
-"""Where a result comes from: versions, sources, how the world was made; as a paragraph, as a table,
-as BibTeX.
-"""
+"""Where a result comes from: versions, sources, the world; paragraph, table, BibTeX."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What is released: one version, packaging facts, workflow files, and a wheel that works without
-the repository.
-"""
+"""What is released: one version, packaging, workflows, a wheel without the repository."""
 
 from __future__ import annotations
 
@@ -115,9 +113,7 @@ def test_everything_on_the_oldest_python_and_the_quick_half_on_the_newest(
 
 @pytest.mark.integration
 def test_the_wheel_does_the_main_job_without_the_repository(tmp_path: Path) -> None:
-    """Built here, installed into an environment of its own beside the dependencies of this one, run
-    elsewhere.
-    """
+    """Built here, installed beside this environment's dependencies, run elsewhere."""
     pytest.importorskip("hatchling", reason="hatchling builds the wheel: pip install '.[test]'")
     built = tmp_path / "dist"
     build = [sys.executable, "-m", "hatchling", "build", "-d", str(built)]

@@ -1,6 +1,4 @@
-"""Logs that answer: walks beside plain loops and beside the world itself, estimators beside their
-published formulas, intervals by how often they hold.
-"""
+"""Logs that answer: walks beside loops and worlds, estimators beside formulas, coverage."""
 
 from __future__ import annotations
 

@@ -167,9 +167,7 @@ def test_marks_as_a_number() -> None:
 
 
 def test_the_round_cap() -> None:
-    """An arm that costs nothing never ends a budget: it must pay nothing and be given a cap, and
-    the lane says so.
-    """
+    """A free arm never ends a budget: it pays nothing, has a cap, and the lane says so."""
     free = one_row((0.0, 0.0), (0.5, 0.5))
     budget = jb.TotalBudget(5.0, last_pull="counts")
     with pytest.raises(jb.InputError, match="max_rounds"):
@@ -339,9 +337,7 @@ def test_what_one_policy_tells_in_the_end_is_kept_beside_others() -> None:
 
 
 def test_the_regret_of_several_budgets_counts_what_is_left_of_them() -> None:
-    """Two certain arms, the second resource ends the run: half of the first budget is left, and was
-    lost as well.
-    """
+    """Two certain arms, the second resource ends the run: half of the first is left."""
     arms = FiniteArms.bernoulli([[1.0, 0.5]], [[[0.5, 1.0], [0.5, 1.0]]])
     constraint = jb.TotalBudget([10.0, 10.0], last_pull="counts")
     policy = jb.policies.FixedSplit([0.0, 1.0])

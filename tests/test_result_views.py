@@ -42,10 +42,7 @@ def test_settings_by_parameter(tmp_path: Path) -> None:
         assert np.array_equal(selection.pulls.values, result.pulls.values[rows])
         assert selection.provenance()["policies"] == list(selection.settings)
         assert selection.sel(policy=str(selection.about.parameters[0]["policy"])).settings
-    with pytest.raises(
-        jb.InputError,
-        match="rhoo: no policy of this result has it; it must be one of policy, rho, al",
-    ):
+    with pytest.raises(jb.InputError, match="rhoo: no policy of this result has it"):
         result.sel(rhoo=0.3)
     with pytest.raises(jb.InputError, match=r"no setting has \{'rho': 7\}; there are OmegaUCB"):
         result.sel(rho=7)
@@ -109,9 +106,7 @@ def test_a_table_for_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert frame["regret"].to_list() == sample_result().regret.values[1, 1, :, -1].tolist()
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(
-        jb.InputError, match=r"^polars: it is not installed: pip install '\.\[polars\]'$"
-    ):
+    with pytest.raises(jb.InputError, match=r"^polars: it is not installed"):
         sample_result().to_polars()
 
 

@@ -1,6 +1,4 @@
-"""`jb.rollout`: the bits of `simulate` in every setting; a pure function to jit, vmap and
-differentiate through.
-"""
+"""`jb.rollout`: `simulate`'s bits in every setting; to jit, vmap and differentiate."""
 
 from __future__ import annotations
 
@@ -137,9 +135,7 @@ def test_traced_parameters_and_keys_give_the_bits_of_plain_ones() -> None:
 
 @pytest.mark.integration
 def test_a_score_can_be_differentiated_along_a_rollout() -> None:
-    """d/dθ Σ log π(a_t | …) is what the states and actions of a rollout give, by hand and by
-    jax.grad.
-    """
+    """d/dθ Σ log π(a_t | …) from a rollout's states and actions, by hand and jax.grad."""
     arms, limit = world("bernoulli"), jb.Horizon(8)
 
     def log_likelihood(theta: jax.Array) -> jax.Array:

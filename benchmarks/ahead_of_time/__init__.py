@@ -1,3 +1,1 @@
-"""``python -m benchmarks.ahead_of_time cuda|tpu|cpu``: compile for a device that is not there, and
-read the program.
-"""
+"""``python -m benchmarks.ahead_of_time cuda|tpu|cpu``: compile for an absent device and read it."""

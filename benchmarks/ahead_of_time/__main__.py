@@ -181,9 +181,7 @@ def _rows(name, inside, slots, temporary, states, seconds):
 
 
 def beyond(rows, budget):
-    """Lines about loops that take more than their budget, ``{case: {loop: [launches and copies,
-    bytes a slot]}}``.
-    """
+    """Loops that take more than their budget, ``{case: {loop: [launches and copies, bytes]}}``."""
     usage = {
         (case, loop): (launches + copies, size) for case, loop, launches, copies, size, *_ in rows
     }

@@ -9,9 +9,7 @@ SLOTS = 1 << 14
 
 
 def cases():
-    """Name: (policy, environment, constraint, engine); ``batch-…`` is the program of runs that take
-    seconds.
-    """
+    """Name: (policy, environment, constraint, engine); ``batch-…``: of runs that take seconds."""
     import jax
     import numpy as np
 
@@ -53,9 +51,7 @@ SAME_SCORE = ("scan-omega-", "leap-omega-")
 
 
 def lowered(name: str, case: Any, slots: int, device: Any, options: dict[str, Any]) -> Any:
-    """The driver's program for that device, not compiled yet, and the bytes of its state; only
-    shapes are given.
-    """
+    """The driver's program for that device, not compiled, and the bytes of its state."""
     import jax
     import numpy as np
     from jax.sharding import SingleDeviceSharding

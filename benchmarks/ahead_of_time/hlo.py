@@ -1,6 +1,4 @@
-"""Reading an optimised HLO module: its loops, what each turn launches and moves, and how scores are
-computed.
-"""
+"""An optimised HLO module: its loops, what a turn launches and moves, how scores are computed."""
 
 from __future__ import annotations
 
@@ -143,9 +141,7 @@ def _branches(rest: str) -> list[str]:
 
 
 def score_formulas(text: str) -> set[str]:
-    """Each formula with a logarithm that ends in a division, inputs as P: a single one, if all
-    places compute it alike.
-    """
+    """Each formula with a logarithm that ends in a division, inputs as P: one, if all agree."""
     formulas = set()
     for instructions in computations(text)[0].values():
         codes = {x.opcode for x in instructions.values()}

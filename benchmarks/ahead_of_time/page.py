@@ -1,6 +1,4 @@
-"""The tables of docs/accelerators.md from the CSV files in ``tables``: python -m
-benchmarks.ahead_of_time.page.
-"""
+"""The tables of docs/accelerators.md from ``tables``: python -m benchmarks.ahead_of_time.page."""
 
 from __future__ import annotations
 

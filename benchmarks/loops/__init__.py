@@ -33,9 +33,7 @@ def counts(width):
 
 
 def over_lanes(one):
-    """``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)`` of all lanes, where
-    ``one`` plays a lane: in place of the seed it is given the first state of its generator.
-    """
+    """``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)`` of all lanes."""
     of_lane = numba.njit(fastmath=FAST, error_model="numpy")(one)
 
     @numba.njit(parallel=True, fastmath=FAST)

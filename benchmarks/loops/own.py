@@ -21,9 +21,7 @@ from benchmarks.loops import (
 
 @over_lanes
 def primal_dual_bwk(mean_reward, mean_cost, budget, max_rounds, c_rad, state):
-    """PD-BwK with d resources and time: costs ``[lane, K, d]``, budgets ``[lane, d]``,
-    ``max_rounds`` rounds.
-    """
+    """PD-BwK with d resources and time: costs ``[lane, K, d]``, budgets ``[lane, d]``."""
     width, d = mean_cost.shape
     n, reward, _ = counts(width)
     cost, lower, upper = zeros((width, d)), zeros((width, d)), zeros(width)
@@ -270,9 +268,7 @@ def suak(mean_reward, mean_cost, horizon, p, q, state):
 
 @over_lanes
 def rcucb(rewards, seconds, horizon, p, q, state):
-    """RC-UCB (survival "legal") on logs: a pull draws a row (reward, seconds) of ``rewards[arm, row]``;
-    p: limits, price of a second, penalties.
-    """
+    """RC-UCB ("legal") on logs ``[arm, row]``; p: limits, price of a second, penalties."""
     limits, price, penalty = p
     width, depth = rewards.shape
     shape, earned = (width, limits.size), 0.0
@@ -305,9 +301,7 @@ def rcucb(rewards, seconds, horizon, p, q, state):
 
 @over_lanes
 def rcb_air(_, __, budget, p, q, state):
-    """RCB-AIR: a new arm whenever fewer than t^exponent are open; means are uniform, mean costs
-    from ``least_cost`` on; p: exponent, least cost, capacity.
-    """
+    """RCB-AIR: an arm opens below t^exponent; p: exponent, least cost, capacity."""
     exponent, least_cost, capacity = p
     n, reward, cost = counts(capacity)
     mean_reward, mean_cost = zeros(capacity), zeros(capacity)
@@ -335,9 +329,7 @@ def rcb_air(_, __, budget, p, q, state):
 
 @over_lanes
 def b_zoom(_, __, budget, p, q, state):
-    """B-Zoom on μ_r = ½ + 0.4x, μ_c = 0.2 + ½x²: a new point in the first hole; p: λ, Lipschitz
-    constant, capacity.
-    """
+    """B-Zoom on μ_r = ½ + 0.4x, μ_c = 0.2 + ½x²; p: λ, Lipschitz constant, capacity."""
     lam, lipschitz, capacity = p
     x, n, reward = zeros(capacity + 1), zeros(capacity + 1), zeros(capacity + 1)
     cost, radius, index = zeros(capacity + 1), zeros(capacity + 1), zeros(capacity + 1)

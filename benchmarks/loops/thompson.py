@@ -15,9 +15,7 @@ from benchmarks.loops import FAST, F, counts, over_lanes, pull, uniform
 
 
 def _layers():
-    """Edges of 128 layers of equal area under exp(−x²/2), and the widths of what lies inside of
-    each at once.
-    """
+    """Edges of 128 layers of equal area under exp(−x²/2), and the widths always inside."""
     edge, area = 3.442619855899, 9.91256303526217e-3
     x = np.zeros(129)
     x[0], x[1] = area / math.exp(-0.5 * edge * edge), edge

@@ -1,6 +1,4 @@
-"""Single-phase B-Zoom on the cost valley as a plain loop, in float64: for
-``experiments.b_zoom.independent`` alone.
-"""
+"""Single-phase B-Zoom on the cost valley as a plain loop in float64, for `independent` alone."""
 
 from __future__ import annotations
 

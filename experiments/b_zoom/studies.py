@@ -1,7 +1,4 @@
-"""What the B-Zoom paper leaves open: the ball's scale and readings of Zooming, how regret grows,
-fixed grids in hindsight, tree searches, bidding in a log of auctions; and B-Zoom once more, by a
-loop of its own.
-"""
+"""What the B-Zoom paper leaves open, from the ball's scale to bidding; and an independent loop."""
 
 from __future__ import annotations
 
@@ -25,6 +22,7 @@ from experiments.common import (
     OURS,
     Options,
     Row,
+    Summary,
     above_zero,
     all_of,
     is_above,
@@ -43,9 +41,7 @@ from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley
 
 
 def scale(options: Options) -> list[Row]:
-    """Three questions that the paper leaves open, measured: the scale of a ball (E/L), the quantity
-    that Table 1 counts, and the reading of Zooming.
-    """
+    """The scale of a ball (E/L), the quantity that Table 1 counts, and the reading of Zooming."""
     plan = design(*table_sizes(options), seed=1)
     world = plan.valleys()
     ratio = plan.slope()
@@ -114,7 +110,7 @@ def growth(options: Options) -> list[Row]:
     }
     picture, axes = figure(1, 2, (11.5, 4.6))
     x = np.array(budgets, float)
-    rows = []
+    rows = Summary()
     for (name, regret), colour, marker in zip(
         regrets.items(), (BLUE, VERMILION, GREEN), "os^", strict=True
     ):
@@ -144,9 +140,7 @@ def growth(options: Options) -> list[Row]:
             )
             text, holds = f"{first:.3f} and {last:.3f}", above_zero(first - last, difference_error)
             statement, note = "converges to the optimum", "yes: falls, by 2 s.e."
-            rows.append(
-                row(item, text, difference_error, published=statement, holds=holds, note=note)
-            )
+            rows.add(item, text, difference_error, published=statement, holds=holds, note=note)
     levels = (
         (0.6, "3/5 (d = 1/2: a smooth peak)", "--"),
         (2 / 3, "2/3 (d = 1)", ":"),
@@ -173,10 +167,10 @@ def _exponents(
     name: str, budgets: tuple[int, ...], local: np.ndarray, error: np.ndarray
 ) -> list[Row]:
     reference, note = "0.6 (d = 1/2), 0.667 (d = 1)", "asymptotic upper bound, λ = 0.5"
-    rows = []
+    rows = Summary()
     for i, value in enumerate(local):
         item = f"growth: local exponent of {name}, B = {budgets[i]} to {budgets[i + 1]}"
-        rows.append(row(item, value, error[i], published=reference, note=note, digits=".3f"))
+        rows.add(item, value, error[i], published=reference, note=note, digits=".3f")
     if not name.startswith("B-Zoom"):
         return rows
     error_of_fall = np.hypot(error[-1], error[0])
@@ -194,9 +188,7 @@ LOOKS = {"UCB-BV1": (GREEN, "^"), "ω-UCB": (PINK, "D"), "its best point, known"
 
 
 def grids(options: Options) -> list[Row]:
-    """The best fixed grid in hindsight: UCB-BV1 and ω-UCB on K equally spaced points, against
-    B-Zoom.
-    """
+    """The best fixed grid in hindsight: UCB-BV1 and ω-UCB on K equal steps, against B-Zoom."""
     budget, instances = options.pick(1_000, 20_000, 100_000), options.pick(20, 40, 100)
     plan = design((budget,), (0.1, 0.5), instances, seed=4)
     world = plan.valleys()
@@ -212,7 +204,7 @@ def grids(options: Options) -> list[Row]:
             )
         shares["its best point, known"].append(plan.best(finite) / optimum)
     picture, axes = figure(1, 2, (11.5, 4.4))
-    rows = []
+    rows = Summary()
     for j, (axis, lam) in enumerate(zip(axes, (0.1, 0.5), strict=True)):
         for name, values in shares.items():
             colour, marker = LOOKS[name]
@@ -225,7 +217,7 @@ def grids(options: Options) -> list[Row]:
             note += f"({x[best].mean():.3f}), B-Zoom {zoom[0, j].mean():.3f}; yes: B-Zoom above"
             item = f"grids: B-Zoom − {name} on the best grid, λ = {lam:g}"
             ahead = zoom[0, j] - x[best]
-            rows.append(mean_row(item, ahead, holds=is_above(ahead), note=note, digits=".4f"))
+            rows.mean(item, ahead, holds=is_above(ahead), note=note, digits=".4f")
         mean, se = mean_se(zoom[0, j])
         axis.axhline(mean, color=BLUE, linewidth=1.5, label="B-Zoom")
         axis.axhspan(mean - 1.96 * se, mean + 1.96 * se, color=BLUE, alpha=0.15, linewidth=0)
@@ -253,20 +245,16 @@ def trees(options: Options) -> list[Row]:
         "StoOO": p.StoOO(lam=lam, nu=slope / 2, horizon=plan.budget[None] / lam, capacity=96),
         "UCB1, 10 random points": p.OnPoints(p.UCB1(), points=plan.points[None, :, :10]),
     }
-    rows, shares = [], {}
+    rows, shares = Summary(), {}
     for name, policy in policies.items():
         shares[name] = (
             play_cells(options, f"trees {name}", policy, world, plan).reward / plan.best(world)
         )[0, 0]
         note = "share of the best point's"
-        rows.append(mean_row(f"trees: profit of {name}", shares[name], note=note, digits=".4f"))
+        rows.mean(f"trees: profit of {name}", shares[name], note=note, digits=".4f")
     for name in ("HOO", "StoOO"):
         ahead, note = shares["B-Zoom, single phase"] - shares[name], "paired; yes: B-Zoom above"
-        rows.append(
-            mean_row(
-                f"trees: B-Zoom − {name}", ahead, holds=is_above(ahead), note=note, digits=".4f"
-            )
-        )
+        rows.mean(f"trees: B-Zoom − {name}", ahead, holds=is_above(ahead), note=note, digits=".4f")
     picture, axes = figure(1, 1, (7.5, 4.2))
     boxes(axes[0], shares.values(), (BLUE, VERMILION, PINK, ORANGE, GREY))
     axes[0].set_xticks(range(len(shares)), [name.replace(", ", ",\n") for name in shares])
@@ -297,9 +285,7 @@ def read_auctions(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def auctions(options: Options) -> list[Row]:
-    """Clicks and predicted clicks bought with an eighth of the test set's cost, bids from 20 to
-    300.
-    """
+    """Clicks and predicted clicks for an eighth of the test set's cost, bids from 20 to 300."""
     clicks, price, predicted = read_auctions(options.data / LOG)
     share = options.pick(1 / 256, 1 / 16, 1 / 8)
     budget, runs = float(price.sum() / HIGH * share), options.pick(6, 20, 50)
@@ -429,10 +415,7 @@ def lemmas(options: Options) -> list[Row]:
 
 
 def _in_phases(phases: int, lanes: int) -> tuple[np.ndarray, float, np.ndarray]:
-    """Three measures of phases: the lanes in which an active point's ratio left its radius at some
-    round of a phase, ``[phase]``; the largest gap of a played point over three of its radii; the
-    points active at a phase's end, ``[lane, phase]``.
-    """
+    """Of phases: lanes with a ratio outside its radius, the largest gap in radii, active points."""
     rounds, lam = 2**phases - 1, 0.5
     world = cost_valley([0.3], lam=lam)
     policy = p.BZoom(
@@ -515,9 +498,7 @@ def worst(options: Options) -> list[Row]:
 
 
 def _falls(item: str, parameter: str, at: np.ndarray, shares: np.ndarray) -> list[Row]:
-    """Does a share fall towards 0 along a row of ever worse cases? yes: each below the one before,
-    by 2 s.e.
-    """
+    """Does a share fall in ever worse cases? yes: each below the one before, by 2 s.e."""
     mean, se = mean_se(shares, axis=1)
     steps = [
         above_zero(mean[i] - mean[i + 1], np.hypot(se[i], se[i + 1])) for i in range(len(at) - 1)
@@ -541,15 +522,13 @@ ROOM = 96  # points; a lane that needs more ends there, and is counted
 
 
 def independent(options: Options) -> list[Row]:
-    """The BZ column of Table 1 by the library and by an independent loop, cell by cell: how many
-    cells agree with each other, and with the printed ones.
-    """
+    """The BZ column of Table 1 by the library and by an independent loop, cell by cell."""
     if importlib.util.find_spec("numba") is None:
         print("b_zoom independent: skipped, numba is not installed", flush=True)
         return [row("independent", "skipped", note="numba is not installed")]
     budgets, lambdas, instances = table_sizes(options)
     groups, (references, reference_errors) = 2, tables.thousands(tables.bz_alone(options).pulls)
-    rows, to_ours, to_printed, printed_to_ours = [], [], [], []
+    rows, to_ours, to_printed, printed_to_ours = Summary(), [], [], []
     for b, k in np.ndindex(len(budgets), len(lambdas)):
         pulls, full = _by_loop(budgets[b], lambdas[k], groups, instances)
         # the error is that of a statistic of one group
@@ -575,7 +554,7 @@ def independent(options: Options) -> list[Row]:
             item = f"independent B={budgets[b]} λ={lambdas[k]:g} BZ {name}" + (
                 f"; {full} lanes full" if full else ""
             )
-            rows.append(row(item, value[s], spread[s] / groups**0.5, note=note, digits=".5g"))
+            rows.add(item, value[s], spread[s] / groups**0.5, note=note, digits=".5g")
     summary = [inside("independent: within 3 s.e. of ours", to_ours, "both random", OURS)]
     if to_printed:
         item = "within 3 s.e. of the printed cells of BZ"

@@ -20,11 +20,11 @@ from experiments.common import (
     OURS,
     Options,
     Row,
+    Summary,
     all_of,
     between,
     beyond,
     is_above,
-    mean_row,
     mean_se,
     row,
     swept,
@@ -84,9 +84,7 @@ class Design(NamedTuple):
     def b_zoom(
         self, lipschitz: np.ndarray | None = None, capacity: int = CAPACITY
     ) -> SinglePhaseBZoom:
-        """B-Zoom with its true λ and a Lipschitz constant per instance, by default the slope of the
-        ratio.
-        """
+        """B-Zoom with its true λ and Lipschitz constants, by default the slope of the ratio."""
         slope = self.slope() if lipschitz is None else lipschitz
         return SinglePhaseBZoom(
             budget=self.budget[None], lam=self.lam[None], lipschitz=slope[None], capacity=capacity
@@ -127,9 +125,7 @@ def play_cells(
     times: int = 1,
     budget: Any = None,
 ) -> Cells:
-    """One column of a table. ``times``: how many copies of the cells the world holds, one after the
-    other.
-    """
+    """One column of a table. ``times``: copies of the cells in the world, one after the other."""
     constraint = jb.TotalBudget(
         np.tile(plan.budget if budget is None else budget, times), last_pull="forfeits"
     )
@@ -189,9 +185,7 @@ def on_random_points(
     plan: Design,
     budget: Any = None,
 ) -> dict[int, Cells]:
-    """The columns for K = 5, 10, 15 of the 15 points ``[instance, 15]``, as one world with absent
-    arms.
-    """
+    """The columns for K = 5, 10, 15 of the 15 points ``[instance, 15]``, with absent arms."""
     times = len(SIZES)
     present = np.repeat(
         np.arange(reward.shape[1])[None] < np.array(SIZES)[:, None], reward.shape[0], axis=0
@@ -226,9 +220,7 @@ STATISTICS = ("m", "Q1", "Q2", "mean")
 
 
 def _printed() -> dict[tuple[int, float], list[list[int]]]:
-    """Table 1 as printed (table1.csv), thousands, by (budget, λ): a row a statistic, a column a
-    policy.
-    """
+    """Table 1 as printed, thousands, by (budget, λ): rows statistics, columns policies."""
     table: dict[tuple[int, float], list[list[int]]] = {}
     for line in (Path(__file__).parent / "table1.csv").read_text(encoding="utf-8").splitlines()[1:]:
         budget, lam, _, *cells = line.split(",")
@@ -273,9 +265,7 @@ def statistics(samples: np.ndarray) -> np.ndarray:
 
 
 def standard_errors(samples: np.ndarray, draws: int = 400) -> np.ndarray:
-    """Standard errors of :func:`statistics` by a bootstrap over instances (too small for the
-    minimum).
-    """
+    """Their standard errors by a bootstrap over instances (too small for the minimum)."""
     rng = np.random.default_rng(0)
     picks = rng.integers(0, samples.shape[-1], (draws, samples.shape[-1]))
     return np.std([statistics(samples[..., pick]) for pick in picks], axis=0, ddof=1)
@@ -298,9 +288,7 @@ def distance(
 
 
 def inside(item: str, z: Any, note: str, published: str = "all") -> Row:
-    """How many distances are at most 3 standard errors; yes: no more exceed that than chance
-    explains (5 %).
-    """
+    """How many distances are at most 3 s.e.; yes: no more exceed it than by chance (5 %)."""
     size = np.abs(z)
     count = int((size <= 3).sum())
     chance = float(stats.binom.sf(size.size - count - 1, size.size, 2 * stats.norm.sf(3)))
@@ -319,7 +307,7 @@ def table1(options: Options) -> list[Row]:
     """Every cell of Table 1, counted as pulls and as rewards; claims about it."""
     plan, cells = table1_cells(options)
     budgets, lambdas, _ = table_sizes(options)
-    rows: list[Row] = []
+    rows = Summary()
     distances: dict[str, Distances] = {}
     for i, quantity in enumerate((PULLS, REWARD)):
         samples = np.stack([cells[name][i] for name in COLUMNS])  # [column, budget, λ, instance]
@@ -344,14 +332,8 @@ def table1(options: Options) -> list[Row]:
     total = sum(c.pulls.sum() for c in cells.values())
     note = f"yes: at most 900; {total:.3g} rounds; "
     note += ", ".join(f"{name} {c.seconds:.0f} s" for name, c in cells.items())
-    rows.append(
-        row(
-            "table1: seconds, compile included",
-            seconds,
-            holds=seconds <= 900,
-            note=note,
-            digits=".0f",
-        )
+    rows.add(
+        "table1: seconds, compile included", seconds, holds=seconds <= 900, note=note, digits=".0f"
     )
     item, points = "table1: lanes that filled their capacity", f"{CAPACITY} points"
     return [*rows, row(item, full, published=0, holds=full == 0, note=points)]
@@ -439,7 +421,7 @@ def figure1(options: Options) -> list[Row]:
     """Figure 1: box plots at λ = 0.1. The caption says B = 500,000, the text B = 100,000: both."""
     _, cells = table1_cells(options)
     budgets, lambdas, _ = table_sizes(options)
-    k, rows = lambdas.index(0.1), []
+    k, rows = lambdas.index(0.1), Summary()
     panels = [b for b in budgets if b >= 100_000] or list(budgets[-2:])
     picture, axes = figure(1, len(panels), (6.2 * len(panels), 4.4))
     for axis, budget in zip(axes, panels, strict=True):
@@ -459,9 +441,7 @@ def figure1(options: Options) -> list[Row]:
         for name, x in pulls.items():
             ends = " ".join(f"{q:.4g}" for q in np.quantile(x, [0, 0.25, 0.5, 0.75, 1]) / 1e3)
             note = "min, quartiles, max of pulls in thousands"
-            rows.append(
-                row(f"figure1 B={budget} {name}", ends, published="picture only", note=note)
-            )
+            rows.add(f"figure1 B={budget} {name}", ends, published="picture only", note=note)
     save(
         picture,
         options.out / "figure1.png",
@@ -471,9 +451,7 @@ def figure1(options: Options) -> list[Row]:
 
 
 def table2(options: Options) -> list[Row]:
-    """Table 2 as printed (peak 0.2) and with half the peak, which fits; Zooming knows the true
-    slope.
-    """
+    """Table 2 as printed (peak 0.2) and with half the peak; Zooming knows the true slope."""
     rows: list[Row] = []
     budgets, _, _ = table_sizes(options)
     for reading, peak in (("printed peak 0.2", 0.2), ("peak 0.1", 0.1)):
@@ -504,14 +482,12 @@ def table2(options: Options) -> list[Row]:
 
 def _lower_mean(at: str, profit: dict[str, np.ndarray]) -> list[Row]:
     """Table 2: is Zooming's mean profit below UCB1's?"""
-    rows = []
+    rows = Summary()
     for size in SIZES:
         less = profit[f"UCB1-{size}"] - profit["Z"]
         item = f"claim: {at}: mean profit of UCB1-{size} − Z"
-        rows.append(
-            mean_row(
-                item, less, "> 0", holds=is_above(less), note="paired by instance; yes: by 2 s.e."
-            )
+        rows.mean(
+            item, less, "> 0", holds=is_above(less), note="paired by instance; yes: by 2 s.e."
         )
     return rows
 
@@ -657,9 +633,7 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
 
 
 def _lead_by_cost(samples: dict[str, np.ndarray], lambdas: Any) -> Row:
-    """BZ's lead in m over the best other column at B = 50,000: does it grow from each λ to the next
-    smaller one?
-    """
+    """BZ's lead in m over the best other column at B = 50,000: does it grow as λ falls?"""
     place, at = STATISTICS.index("m"), {name: x[None] for name, x in samples.items()}
     point = {name: statistics(x)[place] for name, x in at.items()}
     resamples = resampled_statistics(at, "m")
@@ -712,7 +686,7 @@ def best_column(
 
 
 def _compact(cells: dict[str, Cells], budgets: Any, k: int) -> list[Row]:
-    rows = []
+    rows = Summary()
     for b, budget in enumerate(budgets):
         pulls = {name: c.pulls[b, k] for name, c in cells.items()}
         spread = {name: float(_spread(x)) for name, x in pulls.items()}
@@ -727,9 +701,7 @@ def _compact(cells: dict[str, Cells], budgets: Any, k: int) -> list[Row]:
             "interquartile range over median; yes: below every BV1 by the 95 % bootstrap interval"
         )
         item = f"claim: compact distribution of BZ, λ = 0.1, B = {budget}"
-        rows.append(
-            row(item, text, published="extremely low variance", holds=beyond(low, high), note=note)
-        )
+        rows.add(item, text, published="extremely low variance", holds=beyond(low, high), note=note)
     return rows
 
 

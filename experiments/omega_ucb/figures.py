@@ -1,6 +1,4 @@
-"""Figures 2, 3, 4 and 6 of the ω-UCB paper, and what it says about Figure 3, tested statement by
-statement.
-"""
+"""Figures 2, 3, 4 and 6 of the ω-UCB paper, and what it says of Figure 3, one by one."""
 
 from __future__ import annotations
 
@@ -20,6 +18,7 @@ from experiments.common import (
     Item,
     Options,
     Row,
+    Summary,
     above_zero,
     between,
     beyond,
@@ -53,9 +52,7 @@ def less(
     over: str,
     note: str = "paired",
 ) -> Row:
-    """Is the mean of ``low`` below that of ``high``? yes or no if the 95 % bootstrap interval of
-    the paired difference leaves out 0, else unclear, with what would be needed to tell.
-    """
+    """Is the mean of ``low`` below that of ``high``? By 95 % bootstrap of paired differences."""
     low, high = xarray.align(low, high, join="inner")
     interval = jb.statistics.bootstrap_interval(jb.statistics.paired(high, low), over=over)
     mean, low_end, high_end = interval.value, interval.low, interval.high
@@ -72,9 +69,7 @@ def less(
 
 
 def somewhere(item: str, runs: Curves, above: str, below: str) -> Row:
-    """Is the regret of ``above`` the larger at some share up to 0.1 B? From a band of the paired
-    difference that holds at all those shares at once, at 95 %.
-    """
+    """Is ``above`` the larger regret at some share up to 0.1 B? By a band over all those shares."""
     difference = (runs.regret[above] - runs.regret[below]).sel(mark=slice(None, TENTH))
     band = jb.statistics.simultaneous_band(difference, over=runs.over)
     at = int(band.low.values.argmax())
@@ -103,9 +98,7 @@ def runs_to_tell(x: xarray.DataArray, y: xarray.DataArray, over: str) -> str:
 def best(
     item: str, published: str, runs: Curves, share: float, name: str, rivals: Sequence[str]
 ) -> Row:
-    """Has ``name`` less regret than all others? Paired, on the runs that the two have; all intervals
-    of differences hold at once with 95 %.
-    """
+    """Has ``name`` less regret than all others? Paired; all intervals hold at once with 95 %."""
     regret = runs.at(share, name)
     gaps = {rival: runs.at(share, rival) - regret for rival in rivals}
     level = 1 - 0.05 / len(rivals)
@@ -143,9 +136,7 @@ def statistic(
     item: str, published: str, function: Callable[..., Any], samples: Sequence[xarray.DataArray],
     holds: Callable[..., bool | None], note: str, over: str = "instance",
 ) -> Row:  # fmt: skip
-    """A function of the means of several curves of the same worlds, with its bootstrap interval
-    over ``over``.
-    """
+    """A function of the means of several curves, with its bootstrap interval over ``over``."""
     averaged = "replicate" if over == "instance" else "instance"
     values = [np.asarray(x.mean(averaged).values, float) for x in samples]
 
@@ -181,9 +172,7 @@ def local_exponent(middle: Any, end: Any) -> Any:
 
 
 def bend(tenth: Any, middle: Any, end: Any) -> Any:
-    """Growth in the last half decade over that in the one before: 1 on a straight line over ln B,
-    more if convex.
-    """
+    """Growth in the last half decade over that in the one before: 1 if straight over ln B."""
     return (end - middle) / (middle - tenth)
 
 
@@ -332,9 +321,7 @@ def other_laws(name: str, options: Options) -> list[Row]:
 
 
 def _as_stated(runs: Curves, coded: Curves) -> Row:
-    """The regret that the reference code would state in the same instances: its means are 0.8 times
-    the true ones.
-    """
+    """The regret by the reference code's means, which are 0.8 times the true ones."""
     stated, true = coded.at(END, QUARTER), runs.at(END, QUARTER)
     early = 0.8 * float(runs.at(0.8, QUARTER).mean())
     note = f"the code's means, budget and regret (gbr_mean_bug); {float(true.mean()):.4g} with the true ones, "
@@ -344,9 +331,7 @@ def _as_stated(runs: Curves, coded: Curves) -> Row:
 
 
 def _comparable(name: str, runs: Curves, policy: str) -> Row:
-    """m-UCB's regret over ours: yes if the whole interval lies between 4/5 and 5/4, no if it lies
-    outside.
-    """
+    """m-UCB's regret over ours: yes if its whole interval lies from 4/5 to 5/4, no if outside."""
     samples = [runs.at(END, "m-UCB"), runs.at(END, policy)]
     item = f"{name}: regret of m-UCB / {policy} at B"
     rule = "yes: interval within 4/5 and 5/4, no: outside"
@@ -380,9 +365,7 @@ def advertisements(name: str, options: Options) -> list[Row]:
 
 
 def easier(options: Options) -> list[Row]:
-    """KL-UCB-SC+, which takes long: on Bernoulli ads and on random arms; and beside UCB-BV1, as
-    Figure 2 has it.
-    """
+    """KL-UCB-SC+ on Bernoulli ads and on random arms; and beside UCB-BV1, as Figure 2 has it."""
     ads_runs, synthetic_runs = (
         curves(name, options, ("two ρ", "KL")) for name in ("FB-Br", "S-Br-50")
     )
@@ -412,10 +395,8 @@ def _relative(name: str, twin: str, runs: Curves, twin_runs: Curves, label: str)
 
 
 def magnitudes(name: str, runs: Curves) -> list[Row]:
-    """Regret at B of every policy, and whether ω-UCB's fits the published axis (read from plotting
-    scripts).
-    """
-    top, rows = runs.setting.published_top, []
+    """Regret at B of every policy, and whether ω-UCB's fits the published axis."""
+    top, rows = runs.setting.published_top, Summary()
     for label in runs.regret:
         if label.startswith("ω") and label not in (QUARTER, ONE, STAR, STAR_ONE):
             continue
@@ -431,15 +412,13 @@ def magnitudes(name: str, runs: Curves) -> list[Row]:
             early = 0.8 * float(runs.at(0.8, label).mean())
             note += f"; with the reference code's means, 0.8 times the true ones: {early:.4g}"
         item = f"{name}: regret of {label} at B"
-        rows.append(
-            row(item, mean, error, published=statement, holds=holds, note=note, digits=".5g")
-        )
+        rows.add(item, mean, error, published=statement, holds=holds, note=note, digits=".5g")
     return rows
 
 
 def _ranges(runs: Curves) -> list[Row]:
     note = "yes: inside; unclear: inside within 2 standard errors; the limits are those of an enlarged axis"
-    rows = []
+    rows = Summary()
     for label, (low, high) in ((ONE, (4700, 9500)), (QUARTER, (4000, 6500))):
         ends = [runs.at(share, label) for share in (TENTH, END)]
         means = [float(x.mean()) for x in ends]
@@ -450,9 +429,7 @@ def _ranges(runs: Curves) -> list[Row]:
         measured = f"{means[0]:.4g} to {means[1]:.4g}"
         holds = True if inside else None if is_near else False
         error = f"{errors[0]:.2g}, {errors[1]:.2g}"
-        rows.append(
-            row(item, measured, error, published=f"{low} to {high}", holds=holds, note=note)
-        )
+        rows.add(item, measured, error, published=f"{low} to {high}", holds=holds, note=note)
     return rows
 
 
@@ -536,7 +513,7 @@ def densities(options: Options) -> list[Row]:
     (campaign,) = [c for c in read_ads(options.data / play.ADS_FILE)[0] if len(c.arms) == 33]
     picture, axes = figure(1, 1, (7, 4.2))
     x = np.linspace(0, 1, 300)
-    rows = []
+    rows = Summary()
     for name, means, colour, dashes, depth in (
         ("mean reward", campaign.scaled_mean_reward, BLUE, "-", -0.16),
         ("mean cost", campaign.scaled_mean_cost, VERMILION, "--", -0.08),
@@ -554,7 +531,7 @@ def densities(options: Options) -> list[Row]:
         item = f"figure3f: {name} of campaign {campaign.name}"
         text = "quartiles " + ", ".join(f"{q:.2f}" for q in quartiles)
         note = f"{100 * outside:.0f} % below 1/4 or above 3/4; yes: {rule}"
-        rows.append(row(item, text, 0, published=statement, holds=holds, note=note))
+        rows.add(item, text, 0, published=statement, holds=holds, note=note)
     title = f"Figure 3f: campaign {campaign.name}, K = 33"
     axes[0].set(xlabel="mean of an ad (scaled)", ylabel="kernel density", title=title)
     axes[0].legend(frameon=False)
@@ -580,7 +557,7 @@ def figure2(options: Options) -> list[Row]:
     last = runs.at(END, *names)
     _dominance(options, last)
     note = "paired; the quoted comparisons had other instances and mostly far smaller budgets"
-    rows = []
+    rows = Summary()
     for loser, winner in (
         (loser, winner) for loser, winners in RECORD.items() for winner in winners
     ):
@@ -602,12 +579,10 @@ def figure2(options: Options) -> list[Row]:
     )
     for name in play.OLDER:
         x = runs.at(END, name)
-        rows.append(
-            row(
-                f"figure2: {SETTING}: regret of {name} at B",
-                float(x.mean()),
-                standard_error(x, runs.over),
-            )
+        rows.add(
+            f"figure2: {SETTING}: regret of {name} at B",
+            float(x.mean()),
+            standard_error(x, runs.over),
         )
     remark = f" of {', '.join(play.OLDER)}; the others are those of figure 3a"
     return [*rows, seconds_row("figure2: ", [SETTING], options, ["older"], remark)]
@@ -690,9 +665,7 @@ def figure4(options: Options) -> list[Row]:
 
 
 def _best_rho(item: str, law: str, family: str, values: np.ndarray) -> Row:
-    """``values`` [ρ, instance]: which ρ has the least mean, and how much worse is the one that the
-    paper names?
-    """
+    """``values`` [ρ, instance]: which ρ is least, and how much worse is the one the paper names?"""
     mean = values.mean(axis=1)
     lowest = int(mean.argmin())
     if law == "S-Br":

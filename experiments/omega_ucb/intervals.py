@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
-from experiments.common import Options, Row, all_of, row
+from experiments.common import Options, Row, Summary, all_of, row
 from experiments.figures import GREY, figure, look, save
 from experiments.omega_ucb.play import KEY
 from jaxbandits.core.arm_statistics import Arms
@@ -46,26 +46,24 @@ def example2(options: Options) -> list[Row]:
             "no reading of Table 2 gives 2.95; (r̄+ε)/(c̄+ε) is 3.03",
         ),
     )
-    rows = []
+    rows = Summary()
     for name, policy, published, note in cases:
         values = np.asarray(evaluate_arms(policy, arms), float)
         for k, (value, printed) in enumerate(zip(values, published, strict=True), start=1):
             digits = len(str(printed).split(".")[1])
             agrees = abs(value - printed) < 0.5 * 10.0**-digits + 1e-6
             remark = f"closed form; {note}"
-            rows.append(
-                row(
-                    f"example2: {name}, arm {k}",
-                    value,
-                    "0",
-                    published=printed,
-                    holds=agrees,
-                    note=remark,
-                )
+            rows.add(
+                f"example2: {name}, arm {k}",
+                value,
+                "0",
+                published=printed,
+                holds=agrees,
+                note=remark,
             )
         preferred, expected = 1 + int(values.argmax()), 2 if name.startswith("m") else 1
         item, agrees = f"example2: {name}, arm pulled", preferred == expected
-        rows.append(row(item, preferred, "0", published=expected, holds=agrees, note="closed form"))
+        rows.add(item, preferred, "0", published=expected, holds=agrees, note="closed form")
     return rows
 
 
@@ -99,9 +97,7 @@ TYPES = {"i-UCB": "u", "UCB-SC+": "u", "c-UCB": "h", "Budget-UCB": "h", "m-UCB":
 
 
 def figure1(options: Options) -> list[Row]:
-    """Figure 1: how often the true ratio is above its 99 % bound, and how far the bound is above
-    the true ratio.
-    """
+    """Figure 1: how often the true ratio is above its 99 % bound, and how loose the bound is."""
     count = options.pick(2_000, 10_000, 10_000)
     rng = np.random.default_rng(1)
     broken: dict[str, list[float]] = {name: [] for name in TYPES}
@@ -124,9 +120,7 @@ def figure1(options: Options) -> list[Row]:
 
 
 def _of_type(name: str, kind: str, broken: dict[str, list[float]], count: int) -> Row:
-    """Is the bound of every policy of a type too tight (i1)? Each of them at each n, exact
-    intervals, Bonferroni.
-    """
+    """Is the bound of every policy of a type too tight (i1)? At each n, exact, Bonferroni."""
     members = [policy for policy, policy_kind in TYPES.items() if policy_kind == kind]
     level = 1 - 0.05 / (len(members) * len(SIZES))
     answers: list[bool | None] = []
@@ -299,9 +293,7 @@ def exceeded(n: int, reward: float, cost: float, z: float, ratio: float | None =
 
 
 def three_valued(n: int, mean: float) -> tuple[np.ndarray, float]:
-    """(law of the total of n outcomes 0, ½ or 1, ``[2n + 1]``; η): ½ has probability min(mean, 1 −
-    mean).
-    """
+    """(law of n outcomes' total, of 0, ½ or 1, ``[2n + 1]``; η): P(½) = min(mean, 1 − mean)."""
     half = min(mean, 1 - mean)
     law, power, exponent = np.ones(1), np.array([1 - mean - half / 2, half, mean - half / 2]), n
     while exponent:
@@ -399,10 +391,8 @@ def _worst(item: str, shares: np.ndarray, level: float, laws: object) -> Row:
 
 
 def later_plays(options: Options) -> list[Row]:
-    """Lemma 1: after n*(τ) pulls an arm's bound is hardly ever above the best ratio. And how ξ(τ,
-    ρ) grows (§4.2).
-    """
-    rows, horizons = [], options.pick((100, 1_000), (100, 1_000), (100, 1_000))
+    """Lemma 1: after n*(τ) pulls a bound is seldom above the best ratio; how ξ grows (§4.2)."""
+    rows, horizons = Summary(), options.pick((100, 1_000), (100, 1_000), (100, 1_000))
     # Gap: of r/c
     places = [
         (r, c, gap) for r in (0.1, 0.5, 0.9) for c in (0.1, 0.5, 0.9) for gap in (0.5, 1.0, 2.0)
@@ -431,15 +421,8 @@ def later_plays(options: Options) -> list[Row]:
             item = item.replace("exponent", "exponent − that of ln τ")
             slope = slope - float(np.log10(7 / 6))
         text = f"{exponent:g}" if rho < 1 else "0 (logarithmic)" if rho == 1 else "0 (converges)"
-        rows.append(
-            row(
-                item,
-                slope,
-                "0",
-                published=text,
-                holds=bool(abs(slope - exponent) < 0.05),
-                note=note,
-            )
+        rows.add(
+            item, slope, "0", published=text, holds=bool(abs(slope - exponent) < 0.05), note=note
         )
     return rows
 
@@ -452,18 +435,14 @@ def _needed(reward: np.ndarray, cost: np.ndarray, gap: Any, tau: Any, rho: float
 
 
 def _xi(tau: float, arms: int, rho: float) -> float:
-    """ξ(τ, ρ) of Theorem 4, the sum of all 1 − √(1 − t^−ρ) from K + 1 on beside τ times the last
-    one.
-    """
+    """ξ(τ, ρ) of Theorem 4, the sum of 1 − √(1 − t^−ρ) from K + 1 on beside τ times the last."""
     # 1 − √(1 − t^−ρ), nothing cancels
     chance = -np.expm1(0.5 * np.log1p(-(np.arange(arms + 1, tau + 1) ** -rho)))
     return float((tau - arms) * chance[-1] + chance.sum())
 
 
 def pulls_bound(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, rho: float) -> np.ndarray:
-    """Theorem 4 at τ_B = ⌊2B/min μ^c⌋, η = 1 (Bernoulli): 1 + n*_k + ξ, ``[instance, arm]``; NaN at
-    the best.
-    """
+    """Theorem 4 at τ_B = ⌊2B/min μ^c⌋, η = 1: 1 + n*_k + ξ, ``[instance, arm]``; best: NaN."""
     ratio = reward / cost
     best = ratio.max(axis=1, keepdims=True)
     gap = best - ratio
@@ -505,9 +484,7 @@ def plays(options: Options) -> list[Row]:
 
 
 def below_bound(item: str, values: np.ndarray, bound: np.ndarray) -> Row:
-    """Are all means over runs ``[place, run, quantity]`` below their bound ``[place, 1,
-    quantity]``? Bonferroni at 5 %.
-    """
+    """Are means over ``[place, run, quantity]`` below ``[place, 1, quantity]``? Bonferroni, 5 %."""
     mean, se = values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
     bound = np.broadcast_to(bound, (values.shape[0], 1, values.shape[2]))[:, 0]
     finite = np.isfinite(bound)

@@ -1,6 +1,4 @@
-"""What the ω-UCB experiment plays, as declarations: its settings, its policies, its sizes; and
-their curves.
-"""
+"""What the ω-UCB experiment plays, as declarations: settings, policies, sizes; and curves."""
 
 from __future__ import annotations
 
@@ -73,9 +71,7 @@ SYNTHETIC, ADS = ("omegas", "competitors", "BTS"), ("two ρ", "competitors", "BT
 
 @jb.pytree
 class ConstantAlpha(jb.policies.OmegaUCB):
-    """ω-UCB with intervals of a constant level: z is the normal quantile of α = 0.05 at any time
-    (§4.1).
-    """
+    """ω-UCB with intervals of a constant level: z is the quantile of α = 0.05 (§4.1)."""
 
     rests: ClassVar[bool] = True
 
@@ -260,9 +256,7 @@ class Curves(NamedTuple):
         return self.setting.over
 
     def at(self, share: float, *names: str) -> xarray.DataArray:
-        """Regret when this share of the budget is spent: of one policy, or of several on the runs
-        that they share.
-        """
+        """Regret at a share of the budget: of one policy, or of several on their common runs."""
         samples = [self.regret[name].sel(mark=share, drop=True) for name in names]
         if len(names) == 1:
             return samples[0]
@@ -297,9 +291,7 @@ def seconds_row(
     groups: Iterable[str] | None = None,
     note: str = "",
 ) -> Row:
-    """Wall-clock seconds and rounds of the simulations of a figure; runs that were on disk were
-    only read.
-    """
+    """Wall-clock seconds and rounds of a figure's simulations; runs on disk were only read."""
     cost = [
         _outcome(s, group, options)[2] for s in settings for group in groups or SETTINGS[s].groups
     ]
@@ -313,9 +305,7 @@ Outcome = tuple[np.ndarray, np.ndarray, dict[str, float]]
 
 @functools.cache
 def _outcome(setting: str, group: str, options: Options) -> Outcome:
-    """(regret ``[label, instance, replicate, mark]``, the best arm's reward ``[instance, 1 or
-    replicate]``, costs).
-    """
+    """(regret ``[label, instance, replicate, mark]``, the best arm's reward, costs)."""
     configuration = SETTINGS[setting]
     if configuration.draw is None:
         return _on_ads(configuration, group, options)
@@ -337,9 +327,7 @@ def _outcome(setting: str, group: str, options: Options) -> Outcome:
 
 
 def _on_ads(setting: Setting, group: str, options: Options) -> Outcome:
-    """100 repetitions; with Beta arms 5 of each of 20 draws of their shapes. BTS and KL-UCB-SC+,
-    which take longer than all others together, have 20 and 10.
-    """
+    """100 repetitions, with Beta arms 5 of each of 20 draws; BTS has 20, KL-UCB-SC+ 10."""
     parts, total = _ads(setting.beta, options), {"seconds": 0.0, "rounds": 0.0}
     campaigns = np.unique(np.concatenate([part.campaign for part in parts]))
     draws = 1 + max(int(part.draw.max()) for part in parts)

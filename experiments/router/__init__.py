@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from experiments.common import OURS, Experiment, Options, Row, mean_row, mean_se, row, simulated
+from experiments.common import OURS, Experiment, Options, Row, Summary, mean_se, row, simulated
 from experiments.router import paretobandit, rules
 from experiments.router.data import MODELS, Split, load
 from experiments.router.features import embedded
@@ -131,9 +131,7 @@ def world() -> World:
 
 
 def budgeted(train: Split, test: Split) -> World:
-    """Seven budgets, evenly in ln dollars from the cheapest model's mean on the training split to
-    the dearest's.
-    """
+    """Seven budgets, evenly in ln dollars, from the cheapest model's mean to the dearest's."""
     means = train.dollars.mean(axis=0)
     budgets = np.geomspace(means.min(), means.max(), len(PUBLISHED))
     return World(train, test, budgets, float(max(train.dollars.max(), test.dollars.max())))
@@ -158,9 +156,7 @@ class Judged(NamedTuple):
 
 
 def judged(study: World, ledger: Any, setting: int, first: int) -> Judged:
-    """From the accounts of lanes ``[setting, budget, order, mark]``; ``first`` requests are for
-    learning.
-    """
+    """From accounts of lanes ``[setting, budget, order, mark]``; ``first``: to learn."""
     rounds = ledger["rounds"][setting].astype(float)
     reward, spent = (
         ledger[x][setting].reshape(rounds.shape) / 2.0**24 for x in ("reward", "spent")
@@ -240,9 +236,7 @@ GRIDS = {
 
 
 def tuning(options: Options) -> list[Row]:
-    """Which λ, a and ρ, on the training split and a key of its own: the mean shortfall from the
-    frontier over the budgets.
-    """
+    """Which λ, a and ρ on the training split: the mean shortfall from the frontier."""
     study = world()
     first = second = len(study.train.prompts)
     rows_twice = Split(
@@ -304,9 +298,7 @@ def bounds(study: World) -> np.ndarray:
 
 
 def daily(study: World, parts: tuple[int, int], days: int = 3) -> jb.Renewing:
-    """The budget as dollars a day, three days for each split: on a test day, ``budgets`` dollars a
-    request.
-    """
+    """The budget as dollars a day, three days a split: on a test day ``budgets`` a request."""
     requests = [part // days for part in parts for _ in range(days)]
     assert sum(requests) == sum(parts)
     return jb.Renewing(amount=study.c[:, None] * (parts[1] // days), every=[1], requests=requests)
@@ -368,10 +360,8 @@ def learner_records(options: Options) -> dict[str, Judged]:
 
 
 def record_rows(study: World, item: str, record: Judged) -> list[Row]:
-    """Quality and spending at each budget, and how many requests until it is as good as the
-    mixture.
-    """
-    rows, means, soonest = [], study.test.means, until(study, record)
+    """Quality and spending at each budget, and requests until it is as good as the mixture."""
+    rows, means, soonest = Summary(), study.test.means, until(study, record)
     for i, label in enumerate(study.labels):
         gap = record.quality[i].mean() - mixture(*means, float(record.dollars[i].mean())).quality
         note = (
@@ -379,27 +369,23 @@ def record_rows(study: World, item: str, record: Judged) -> list[Row]:
             f"as good as the mixture at the budget after {soonest[i]}"
         )
         at = f"{item} at ${label}: "
-        rows.append(mean_row(f"{at}quality", record.quality[i], OURS, digits=".4f", note=note))
+        rows.mean(f"{at}quality", record.quality[i], OURS, digits=".4f", note=note)
         within_budget = 100 * record.within_budget[i].mean()
         note = f"the mean so far within the budget at {within_budget:.0f} % of marks"
         ratio = record.dollars[i] / study.budgets[i]
-        rows.append(mean_row(f"{at}dollars over the budget", ratio, OURS, digits=".3f", note=note))
+        rows.mean(f"{at}dollars over the budget", ratio, OURS, digits=".3f", note=note)
     return rows
 
 
 def until(study: World, record: Judged, within: float = 0.01) -> list[str]:
-    """Requests after which a window of some 100 requests never loses more than ``within`` to the
-    mixture again.
-    """
+    """Requests after which no window of some 100 loses more than ``within`` to the mixture."""
     losses = shortfall(study.both, study.budgets, *record.window.mean(axis=2))
     after = after_last(study, losses > within)
     return ["never" if np.isinf(x) else f"{x:.0f} requests" for x in after]
 
 
 def after_last(study: World, fails: np.ndarray) -> np.ndarray:
-    """Requests after which it does not fail again, of ``[…, mark]``; ``inf`` where it does at the
-    last mark.
-    """
+    """Requests after which it does not fail again, of ``[…, mark]``; ``inf``: at the last mark."""
     ends = np.concatenate([[0], study.rounds[:-1], [np.inf]])
     marks_until = np.arange(1, fails.shape[-1] + 1)
     return ends[np.where(fails, marks_until, 0).max(axis=-1)]
@@ -419,9 +405,7 @@ def learners_(options: Options) -> list[Row]:
 
 
 class Choices(NamedTuple):
-    """The choices of routers that see prompts: the model of every request of the test split, by
-    budget and order.
-    """
+    """The choices of routers that see prompts, by budget and order, on the test split."""
 
     model: np.ndarray  # i64[budget, order, N]
     record: Judged | None  # None for those that do not learn as they go
@@ -434,9 +418,7 @@ def seen(options: Options) -> np.ndarray:
 
 
 def contextual(options: Options) -> dict[str, Choices]:
-    """ParetoBandit; a linear router fitted to all of the training split; a threshold on a prompt's
-    length.
-    """
+    """ParetoBandit; a linear router fitted to the training split; a threshold on length."""
     study = world()
     first, context = len(study.train.prompts), seen(options)
     return {
@@ -484,9 +466,7 @@ def record_of(study: World, quality: np.ndarray, dollars: np.ndarray) -> Judged:
 
 
 def _linear(study: World, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Ridge regressions on every cell of the training split; the price that meets the budget there,
-    ``[budget, N]``.
-    """
+    """Ridge regressions on the training split and the price that meets the budget there."""
     model = Ridge.fitted(before, study.train.quality, study.train.dollars, penalty=1.0)
     guess, test_guess = model.predictions(before), model.predictions(after)
     prices = [fitting_price(*guess, float(b), paid=study.train.dollars) for b in study.budgets]
@@ -500,9 +480,7 @@ def _linear(study: World, before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def _by_length(study: World) -> np.ndarray:
-    """The two models of the mixture; the dearer one for the longest prompts, as many as the
-    training split can pay for.
-    """
+    """The mixture's two models; the dearer one for the longest prompts that are affordable."""
     models = []
     for b in study.budgets:
         plan = mixture(*study.train.means, float(b)).shares[:-1]
@@ -548,10 +526,8 @@ def context_gain(
 
 
 def context(options: Options) -> list[Row]:
-    """Does context pay? Routers that see the prompt, at the dollars that they spend, beside the
-    best fixed mixture.
-    """
-    study, routers, rows = world(), contextual(options), []
+    """Does context pay? Routers that see the prompt beside the best mixture at their dollars."""
+    study, routers, rows = world(), contextual(options), Summary()
     points: dict[str, Any] = {}
     for name, choices in routers.items():
         points[name] = [
@@ -581,7 +557,7 @@ def context(options: Options) -> list[Row]:
             margin = 2 * np.hypot(se, printed or se) + rounding
             agrees = bool(abs(value - published) <= margin)
             item = f"context: ParetoBandit's {quantity} at ${label}, ours and published"
-            rows.append(row(item, value, se, published=published, holds=agrees, digits=".4f"))
+            rows.add(item, value, se, published=published, holds=agrees, digits=".4f")
     draw_picture(options.out / "router.png", study, learner_records(options), points)
     return rows
 
@@ -609,9 +585,7 @@ def delays(options: Options) -> list[Row]:
 
 
 def own_log(options: Options) -> list[Row]:
-    """Your log, ``DIR/requests.csv``: the mixtures of your models, a learner, and the most that
-    context could bring.
-    """
+    """Your log, ``DIR/requests.csv``: mixtures of your models, a learner, the ceiling."""
     path = options.data / OWN
     with path.open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
@@ -691,7 +665,7 @@ def prices(options: Options) -> list[Row]:
     if not options.quick:
         orders = options.pick(0, 8, 20)
         outcomes["ParetoBandit"] = _priced(study, seen(options), usual, orders, phase)
-    rows = []
+    rows = Summary()
     for name, (quality, ratio) in outcomes.items():
         for i, label in enumerate(TIGHT):
             for p, phase_name in enumerate(("before", "while cheap", "after")):
@@ -703,18 +677,16 @@ def prices(options: Options) -> list[Row]:
                     agrees = bool(abs(value - reference) <= 2 * np.hypot(error, error) + 0.005)
                 note = f"quality {judged_quality:.4f} ± {its_error:.2g}"
                 item = f"prices: {name}, {label}, {phase_name}: dollars over the budget"
-                rows.append(row(
+                rows.add(
                     item, value, error, published=reference, holds=agrees, digits=".3f", note=note
-                ))  # fmt: skip
+                )  # fmt: skip
     return rows
 
 
 def _priced(
     study: World, context: np.ndarray, table: RequestTable, orders: int, phase: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """ParetoBandit, which learns the new price at once: (quality, dollars over the budget)
-    ``[budget, order, phase]``.
-    """
+    """ParetoBandit, told the new price: (quality, spending) ``[budget, order, phase]``."""
     first, rounds = len(study.train.prompts), len(study.both.prompts)
     means = np.zeros((2, len(study.budgets), orders, PHASES))
     for b, budget in enumerate(study.budgets):

@@ -52,18 +52,14 @@ def tabled(study: World, rows: Split, parts: tuple[int, ...], x: np.ndarray) -> 
 
 
 def limit_of(study: World, table: RequestTable, rounds: int) -> jb.AverageCost:
-    """The budget a request; at the smallest one, which is a model's mean cost, at least what a
-    table's mean is.
-    """
+    """The budget a request; at the smallest one at least what a table's mean is."""
     return jb.AverageCost(
         c=np.maximum(study.c, table.values()[1].min(axis=1) + 2.0**-24), rounds=rounds
     )
 
 
 def settings(options: Options) -> list[Row]:
-    """Which α, η, p: learn on the first half of the training split, judged on the second; another
-    key.
-    """
+    """Which α, η, p: learn on the first half of the training split, judged on the second."""
     train = world().train
     half = (len(train.prompts) + 1) // 2
     halves = [
@@ -143,9 +139,7 @@ def pacer(study: World, **options: Any) -> ContextualPacer:
 
 
 def policies(options: Options) -> list[Row]:
-    """The test split: quality less that of the best fixed mixture at the same dollars, intervals
-    over orders.
-    """
+    """The test split: quality over the best mixture at the same dollars, over orders."""
     study = world()
     promised_gaps = {1: 0.01, 2: 0.02}
     return [

@@ -1,6 +1,4 @@
-"""1,824 and 1,785 prompts, with the answers and the costs of three models, out of the wheel
-``paretobandit``.
-"""
+"""1,824 and 1,785 prompts, answers and costs of three models, from the wheel ``paretobandit``."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ class Split(NamedTuple):
 
 
 def load() -> tuple[Split, Split]:
-    """(train, test), the wheel's own split: a router learns on the first and is judged on the
-    second.
-    """
+    """(train, test), the wheel's own split."""
     spec = importlib.util.find_spec("pareto_bandit")
     if spec is None or not spec.submodule_search_locations:
         raise InputError(

@@ -75,9 +75,7 @@ def _model() -> tuple[dict[str, jax.Array], Any]:
 
 @functools.partial(jax.jit)
 def _encoded(w: dict[str, jax.Array], ids: jax.Array, mask: jax.Array) -> jax.Array:
-    """BERT with six layers; the mean over tokens, to unit length. ``ids``, ``mask``: ``i32[prompt,
-    token]``.
-    """
+    """Six layers of BERT; mean over tokens, unit length. ``ids``, ``mask``: ``[prompt, token]``."""
 
     def dense(x: jax.Array, name: str) -> jax.Array:
         return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]

@@ -13,9 +13,7 @@ from experiments.router.data import MODELS, Split
 
 
 def pca_features(vectors: np.ndarray) -> np.ndarray:
-    """ParetoBandit's features of embeddings ``[N, 384]``: the package's 25 principal components,
-    and a constant.
-    """
+    """ParetoBandit's features of ``[N, 384]``: its 25 principal components, and a constant."""
     from pareto_bandit.config import DEFAULT_PCA_PATH
     from pareto_bandit.feature_service import FeatureService
 

@@ -1,6 +1,4 @@
-"""Quality over dollars: the frontier of fixed mixtures as a line, every router a point with its
-interval.
-"""
+"""Quality over dollars: the frontier of mixtures as a line, routers as points with intervals."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ LOOKS = {
 def draw_picture(
     path: Path, study: Any, learners: Mapping[str, Any], contextual: Mapping[str, Any]
 ) -> None:
-    """Left: quality over dollars of all routers; right: their gain on the best fixed mixture at the
-    same dollars.
-    """
+    """Left: quality over dollars of all routers; right: their gain on the best mixture."""
     quality, dollars = study.test.means
     picture, (left_axis, right_axis) = figure(1, 2, (13, 5.6))
     line = np.geomspace(dollars.min(), dollars.max() * 1.3, 200)

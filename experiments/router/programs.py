@@ -1,6 +1,4 @@
-"""Yardsticks: the frontier of fixed mixtures, the best choice for every request, and what a linear
-model reads from a prompt.
-"""
+"""Yardsticks: the frontier of mixtures, the best choice for every request, a linear model."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ class Mixture(NamedTuple):
 
 
 def mixture(quality: np.ndarray, dollars: np.ndarray, budget: float) -> Mixture:
-    """The best mixture whose mean cost is at most ``budget``, from mean quality and mean dollars
-    ``[K]``: an LP.
-    """
+    """The best mixture whose mean cost is at most ``budget``, of means ``[K]``: an LP."""
     r, c = np.append(quality, 0.0), np.append(dollars, 0.0)
     eye, free = np.eye(r.size), int(np.argmax(np.where(c <= budget, r, -1.0)))
     shares, best = eye[free], float(r[free])
@@ -47,9 +43,7 @@ def frontier(quality: np.ndarray, dollars: np.ndarray, budgets: np.ndarray) -> n
 
 
 def by_price(quality: np.ndarray, dollars: np.ndarray, price: float) -> np.ndarray:
-    """For every request the model with the largest quality − price · dollars, ``[N]``; the cheaper
-    one of equals.
-    """
+    """The model with the largest quality − price · dollars, ``[N]``; the cheaper of equals."""
     net = quality - price * dollars
     return np.lexsort((dollars, -net), axis=-1)[:, 0]
 
@@ -109,9 +103,7 @@ class Ridge(NamedTuple):
     def fitted(
         features: np.ndarray, quality: np.ndarray, dollars: np.ndarray, penalty: float
     ) -> Ridge:
-        """Ridge regressions on all cells of a training split: more than any router learns from its
-        own choices.
-        """
+        """Ridge regressions on all cells of a training split: more than a router learns."""
         gram = features.T @ features + penalty * np.eye(features.shape[1])
         return Ridge(*(np.linalg.solve(gram, features.T @ y) for y in (quality, np.log(dollars))))
 

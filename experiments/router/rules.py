@@ -1,6 +1,4 @@
-"""Rules of thumb that routers use, each a policy of a few lines, with no more information than its
-source gives it.
-"""
+"""Rules of thumb that routers use, each a policy of a few lines, informed as its source is."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ class NetReward(jb.policies.IndexPolicy):
 
 @jb.pytree
 class ExploreThenCommit(ArmTotals):
-    """Every arm ``pulls_per_arm`` times, then for ever the best of those whose mean cost was at
-    most c, or else the cheapest.
-    """
+    """Each arm ``pulls_per_arm`` times, then the best of mean cost at most c, or the cheapest."""
 
     c: Any = jb.leaf(above=0, at_most=1)
     pulls_per_arm: Any = jb.leaf(default=50, integer=True, at_least=1)

@@ -14,8 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +44,42 @@ from jaxbandits.core.streams import Domain, lane_words
 _DOMAINS = np.array([[Domain.WORLD], [Domain.POLICY]])  # of a lane's keys
 
 
+class Engine(Protocol):
+    """What the modules ``scan``, ``leap`` and ``merge`` have for the driver.
+
+    One may also have a ``native_chunk``, the form of ``chunk`` that suits a native function.
+    """
+
+    __name__: str
+    CPU_SLOTS: tuple[int, int]  # lanes in flight per core, of a native program and of a plain one
+    NATIVE_LANES: int  # with more lanes for a worker, its program is a plain one
+
+    def trial(self, environment: Environment, lane: Lane, carry: Carry) -> Carry:
+        """One of everything that a chunk does, for one lane: the program's digest is made of it."""
+
+    def tuner(self, slots: int) -> Any:
+        """What is known of the slots' pace before anything was seen."""
+
+    def chunk(
+        self, environment: Any, lanes: Lane, carry: Carry, tuner: Any, rounds: jax.Array
+    ) -> tuple[Carry, Any]:
+        """All lanes, ``[slot]``, some rounds further, and what is known of their pace now."""
+
+
+class TimeParallel(Engine, Protocol):
+    """An engine that plays many rounds at once, of some policies, with the bits of ``scan``."""
+
+    PLAYS: type[Policy]
+
+    def why_not(
+        self, policy: Policy, environment: Environment, constraint: Constraint
+    ) -> str | None:
+        """Why it cannot play these, or None if it can."""
+
+    def is_short(self, environment: Environment, rounds: float) -> bool:
+        """Are so many rounds played by ``scan`` before this engine has compiled?"""
+
+
 @dataclasses.dataclass(frozen=True)
 class Task:
     """One policy on one environment: everything that the lanes share, as host arrays.
@@ -53,7 +88,7 @@ class Task:
     ``[instance, mark]``.
     """
 
-    engine: ModuleType
+    engine: Engine
     policy_settings: Settings
     environment: Environment
     constraint: Constraint
@@ -124,9 +159,7 @@ class Task:
 
 
 class CallLimits(NamedTuple):
-    """How far one call runs; numbers only, so that none of them recompiles. No result depends on
-    any.
-    """
+    """How far one call runs, in numbers, so none recompiles; no result depends on any."""
 
     chunk: jax.Array  # i32[]: rounds between two looks at the marks
     chunks: jax.Array  # i32[]: most chunks in this call
@@ -180,7 +213,7 @@ class _Chunks(NamedTuple):
 
 
 def advance(
-    engine: ModuleType,
+    engine: Engine,
     native: bool,
     environment: Environment,
     lanes: Lane,
@@ -251,7 +284,7 @@ def advance(
 
 
 def _play(
-    engine: ModuleType,
+    engine: Engine,
     native: bool,
     environment: Environment,
     lanes: Lane,
@@ -340,10 +373,8 @@ def _outcome(environment: Environment, lane: Lane, carry: Carry) -> EndedLane:
     )
 
 
-def lane_trial(engine: ModuleType, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
-    """A lane from its start to its end, in which the engine does everything once: for the digest of
-    a program.
-    """
+def lane_trial(engine: Engine, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
+    """A lane in which the engine does everything once, for the digest of a program."""
     carry = engine.trial(environment, lane, scan.start_lane(environment, lane))
     return carry, _outcome(environment, lane, carry)
 
@@ -450,9 +481,7 @@ class RunBuffer:
 
 
 def constants(task: Task, numbers: np.ndarray, device: Any) -> Lane:
-    """The constants of these lanes for programs of a device; on CPU these read the host's own
-    memory.
-    """
+    """The constants of these lanes; programs of a CPU read them in the host's own memory."""
     lanes = task.lanes(numbers)
     return lanes if device.platform == "cpu" else jax.device_put(lanes, device)
 
@@ -522,9 +551,7 @@ def _shapes_of(program: str | None, structure: Any, *shapes: Any) -> Shapes:
 
 
 def blank(task: Task, slots: int) -> Pool:
-    """The state of a worker that has not begun, as host arrays: on the device each shape would be a
-    program.
-    """
+    """The state of a worker that has not begun, as host arrays: no program for each shape."""
     shapes, engine = task.shapes, task.engine
     parts = shapes.carry(slots), shapes.outcome(seats_for(slots))
     carry, outcome = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), parts)

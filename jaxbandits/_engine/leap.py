@@ -87,9 +87,7 @@ _STEPS = 8  # macro-steps between two looks at the marks
 
 
 def is_short(environment: Environment, rounds: float) -> bool:
-    """Are so many rounds, of all lanes together, played round by round before this engine has
-    compiled?
-    """
+    """Would so many rounds, of all lanes, be scanned before this engine has compiled?"""
     return rounds * environment.spec.arms < SHORT
 
 
@@ -150,9 +148,7 @@ class LeapState(NamedTuple):
 
 
 class Leader(NamedTuple):
-    """A leader and what it must exceed: scalars only, so that a block costs the same for any number
-    of arms.
-    """
+    """A leader and what it must exceed: scalars, so a block costs the same for any K."""
 
     arm: jax.Array  # i32[]
     ceiling: jax.Array  # f32[]: no other arm's score exceeds it …
@@ -204,9 +200,7 @@ def leave(passing: bool, lane: Lane, carry: Carry, now: LeapState) -> Carry:
 
 
 def in_run(lane: Lane, pulls: jax.Array, arm: jax.Array | None = None) -> jax.Array:
-    """Of pulls that the policy counts, those of this run: the world's own count; of all arms, or of
-    ``arm``.
-    """
+    """Of pulls that the policy counts, those of this run; of all arms, or of ``arm``."""
     earlier = lane.policy.earlier_pulls()  # type: ignore[attr-defined]
     if earlier is None:
         return pulls
@@ -332,9 +326,7 @@ def accept(
     expected: Feedback,
     sure: jax.Array,
 ) -> tuple[Leader, jax.Array]:
-    """Book the longest prefix of pulls that are sure and reach neither end nor mark; arrays
-    ``[h]``, sums inclusive.
-    """
+    """Book the longest sure prefix of pulls ``[h]`` that reaches neither end nor mark."""
     ledger, length = leader.ledger, sure.size
     steps = jax.lax.iota(jnp.int32, length)
     brought = Outcome(*sums[1:3], *expected, events={}, valid=jnp.bool_(True))  # type: ignore[arg-type]
@@ -386,9 +378,7 @@ def land(lane: Lane, before: LeapState, leader: Leader) -> LeapState:
 def landed(
     lane: Lane, before: LeapState, leader: Leader, statistics: ArmStatistics, pace: LeapPace
 ) -> LeapState:
-    """The lane with these statistics; a single step may be the last one: the constraint itself
-    charges it.
-    """
+    """The lane with these statistics; the constraint charges a single step, maybe the last."""
     advanced = leader.ledger.rounds > before.ledger.rounds
     reward, cost = leader.feedback
     outcome = Outcome(

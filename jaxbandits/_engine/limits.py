@@ -77,6 +77,7 @@ def beyond_a_unit(environment: Environment, action: jax.ShapeDtypeStruct) -> str
 def most_rounds(
     policy: Policy,
     environment: Environment,
+    action: Any,
     means: tuple[np.ndarray, np.ndarray],
     constraint: Constraint,
     end: np.ndarray,
@@ -85,10 +86,9 @@ def most_rounds(
     """The rounds in which no total of a lane can leave its two limbs: whole units below 2³¹.
 
     Refuses more rounds, outcomes beyond an int32, and true means beyond what the environment
-    states. The policy has shapes for leaves (:attr:`Settings.shapes`); ``end`` is the clock's, in
-    ticks, ``[instance]``.
+    states. The policy has shapes for leaves (:attr:`Settings.shapes`), as has ``action``; ``end``
+    is the clock's, in ticks, ``[instance]``.
     """
-    action = jax.eval_shape(lambda policy: policy.blank_action(environment.spec), policy)
     kind, bounds = type(environment).__name__, largest_outcomes(environment, action)
     for name, bound, values in zip(("reward", "cost"), bounds, means, strict=True):
         if not ticks.ONE <= bound <= MOST_A_ROUND:
@@ -187,9 +187,7 @@ def instance_ids(id_list: Any, environment: Environment, replicates: np.ndarray)
 
 
 def ids(name: str, values: Any, distinct: bool = True, rows: int | None = None) -> np.ndarray:
-    """Distinct ids as given, ``u32[…]``; with ``rows`` also a table of so many rows, in which an id
-    may come twice.
-    """
+    """Distinct ids as given, ``u32[…]``; with ``rows`` also a table in which an id may recur."""
     may_be = f"a list of distinct whole numbers from 0 to {_ID - 1}"
     words = numbers(name, values, may_be)
     whole = (words >= 0) & (words < _ID) & (words == np.rint(words))

@@ -86,9 +86,7 @@ class MergeConstants(NamedTuple):
 
 
 def is_short(environment: Environment, rounds: float) -> bool:
-    """Are so many rounds, of all lanes together, played round by round before this engine has
-    compiled?
-    """
+    """Would so many rounds, of all lanes, be scanned before this engine has compiled?"""
     return rounds < SHORT
 
 
@@ -192,9 +190,7 @@ def _until(lane: Lane, points: Active) -> jax.Array:
 def _level(
     policy: ZoomingPolicy, points: Active, active: jax.Array, target: jax.Array
 ) -> jax.Array:
-    """θ: with means as they are, u = v + w√(n/n'), so n((w/(θ − v))² − 1) pulls lead a point down
-    to θ.
-    """
+    """θ: u = v + w√(n/n'), so n((w/(θ − v))² − 1) pulls lead a point down to θ."""
     n = jnp.maximum(points.pulls, 1).astype(jnp.float32)
     width = 2 * policy.radius(n, points.phase.astype(jnp.float32))
     value = jnp.where(active, points.index - width, -jnp.inf)
@@ -278,9 +274,7 @@ def _goes_on(constants: MergeConstants, merge_state: MergeState) -> jax.Array:
 def finish(
     lane: Lane, carry: Carry, points: Active, constants: MergeConstants, merge_state: MergeState
 ) -> tuple[Carry, jax.Array, jax.Array]:
-    """The lane after the merge, or as it was if the merge must be dropped; whether it was tried,
-    whether it holds.
-    """
+    """The lane after the merge, or as it was; was it tried, and does it hold?"""
     policy, state = lane.policy, carry.state
     assert isinstance(policy, ZoomingPolicy)
     tried = constants.level < jnp.inf

@@ -77,9 +77,7 @@ _SHARE_OF_MEMORY = 0.5  # of what is free
 
 
 def usual_workers(devices: Sequence[Any], lanes: int = 1 << 31) -> int:
-    """Two per device that has lanes enough, else one; on CPU at least one per core that this
-    process may use. No more than there are lanes.
-    """
+    """Two for a device with lanes enough, else one; on CPU at least one per core."""
     if devices[0].platform != "cpu":
         is_enough = lanes >= _ENOUGH_FOR_TWO * len(devices)
         return min((_WORKERS_PER_DEVICE if is_enough else 1) * len(devices), lanes)
@@ -188,6 +186,10 @@ _COMPILING: dict[Any, threading.Lock] = {}
 
 # What compiled, and of native programs that have no such form, why: each is tried once a process.
 _PROGRAMS: dict[Any, Callable[..., Any] | str] = {}
+# Small states whose slots are all empty, for the next call: bringing one to a device takes
+# milliseconds of Python. By worker, program and shapes, so nobody else has the same one.
+_SPARES: dict[Any, driver.Pool] = {}
+_SPARES_KEPT, _SPARE_BYTES = 8, 1 << 24
 
 
 class _Program(NamedTuple):
@@ -266,13 +268,13 @@ class Queue:
             return numbers
 
     def serve(self, number: int, device: Any) -> None:
-        """Run lanes until none waits and those begun have ended, or until ``stop``; for worker
-        ``number``.
-        """
+        """Run lanes until none waits and all have ended, or ``stop``; for worker ``number``."""
         task, stop = self.task, self.stop
         environment = jax.device_put(task.environment, device)
         program = self._prepared(device, environment)
-        slots, pool = program.slots, self._blank(device, program.slots)
+        slots = program.slots
+        spare = number, device, task.engine, slots, task.shapes
+        pool = _SPARES.pop(spare, None) or self._blank(device, slots)
         seats = RunBuffer(task, driver.seats_for(slots), device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
@@ -289,6 +291,7 @@ class Queue:
                 seats.take(free, new_lanes)
             if (seats.lane_of < 0).all():
                 if not remains:
+                    self._spare(spare, pool)
                     break
                 self._keep(number, remains)
                 continue  # look again: whoever took them may have brought more lanes
@@ -311,6 +314,13 @@ class Queue:
                 remains.append(seats.leave(pool.outcome, ended))
             self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in remains)
         self._keep(number, remains)
+
+    def _spare(self, key: Any, pool: driver.Pool) -> None:
+        """Keep a state whose lanes have all ended."""
+        if self.task.shapes.bytes(pool.seat.size) <= _SPARE_BYTES:
+            _SPARES[key] = pool
+            if len(_SPARES) > _SPARES_KEPT:
+                _SPARES.pop(next(iter(_SPARES)), None)
 
     def _blank(self, device: Any, slots: int) -> driver.Pool:
         """The state of empty slots."""
@@ -440,9 +450,7 @@ class Workers:
         self.close()
 
     def submit(self, jobs: Sequence[Job]) -> list[Future[Any]]:
-        """Begin to play jobs, all at once: so one task compiles while another one plays. A future
-        for each.
-        """
+        """Begin to play all jobs: one task compiles while another plays. A future for each."""
         futures = []
         with self._changed:
             for job in jobs:
@@ -467,9 +475,7 @@ class Workers:
     def wait(
         self, futures: Sequence[Future[Any]], report: Callable[[float, int], None]
     ) -> list[Any]:
-        """The results of all these futures; every 0.1 s ``report(work, lanes that have ended)`` is
-        called.
-        """
+        """The results of these futures; ``report(work, ended lanes)`` is called every 0.1 s."""
         while True:
             done, pending = concurrent.futures.wait(
                 futures, 0.1, concurrent.futures.FIRST_EXCEPTION
@@ -492,9 +498,7 @@ class Workers:
         return next((x.why_plain for x in self._queues.values() if x.why_plain), None)
 
     def close(self) -> None:
-        """Stop, and wait until the threads have: a process that ends while one of them compiles
-        aborts.
-        """
+        """Stop, and wait for the threads: a process that ends while one compiles aborts."""
         with self._changed:
             self._closed = True
             for queue in self._queues.values():
@@ -515,9 +519,7 @@ class Workers:
         return queue
 
     def _choose(self) -> Queue | None:
-        """The first of the queues with fewest workers: so different workers compile different
-        programs.
-        """
+        """The first queue with fewest workers: different workers compile different programs."""
         waiting = [queue for queue in self._queues.values() if queue.waiting]
         choice = min(waiting, key=operator.attrgetter("workers"), default=None)
         if choice is not None:

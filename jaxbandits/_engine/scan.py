@@ -36,9 +36,7 @@ from jaxbandits.core.ticks import Total
 
 
 class Row:
-    """One instance's slice of a table, read lazily: ``row[arm]`` gathers one number and never the
-    whole slice.
-    """
+    """An instance's slice of a table: ``row[arm]`` gathers one number, never the slice."""
 
     def __init__(self, table: jax.Array, instance: jax.Array):
         self._table, self._instance = table, instance
@@ -60,9 +58,7 @@ def at_instance(environment: T, instance: jax.Array) -> T:
 
 @pytree
 class KnownWorld:
-    """An environment of this package's code alone, for digests: jax keeps the trace of its pulls,
-    two thirds of all.
-    """
+    """A world of this package's code alone, for digests: jax keeps the trace of its pulls."""
 
     environment: Any
 
@@ -104,9 +100,7 @@ def account(world: Environment, lane: Lane, state: Pytree, ledger: Ledger) -> Ac
 
 
 def _equal_rows(leaves: Sequence[np.ndarray]) -> np.ndarray:
-    """Of each row ``[instance]`` of these leaves: a number that it shares with the rows equal to
-    it.
-    """
+    """Of each row ``[instance]`` of these leaves, a number that equal rows share."""
     count = len(leaves[0])
     rows = [np.ascontiguousarray(leaf).reshape(count, -1).view(np.uint8) for leaf in leaves]
     return np.unique(np.concatenate(rows, 1), axis=0, return_inverse=True)[1].reshape(count)
@@ -132,7 +126,7 @@ def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> di
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, constraint))
     kind = _equal_rows(leaves)[instance] if leaves else np.zeros_like(instance)
     order = np.argsort(kind, kind="stable")
-    in_order = {name: x[order] for name, x in ledger.items()}
+    in_order = {name: x[order] for name, x in ledger.items()} if kind.any() else ledger
     edges = np.flatnonzero(np.diff(kind[order], prepend=-1, append=-1))
     for start, stop in itertools.pairwise(edges.tolist()):
         row = instance[order[start]]
@@ -144,9 +138,7 @@ def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> di
 
 
 def open_ledger(constraint: Constraint, outcome: Outcome) -> Ledger:
-    """The account before round 1; ``outcome`` gives shapes and event names only (``jax.eval_shape``
-    of a pull does).
-    """
+    """The account before round 1; ``outcome`` gives shapes and event names only."""
     return Ledger(
         rounds=jnp.int32(0),
         reward=ticks.zero(),
@@ -159,9 +151,7 @@ def open_ledger(constraint: Constraint, outcome: Outcome) -> Ledger:
 
 
 def book(constraint: Constraint, ledger: Ledger, outcome: Outcome) -> Ledger:
-    """One round, charged by the constraint and counted by us: a lane's rounds go on whatever a
-    constraint forgets.
-    """
+    """One round, charged by the constraint; rounds are counted here, whatever it forgets."""
     return constraint.charge(ledger, outcome)._replace(rounds=ledger.rounds + 1)
 
 
@@ -320,9 +310,7 @@ def play(
 
 
 def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
-    """May there be rounds without an open arm that the runner must let pass? (Who can rest does so
-    by itself.)
-    """
+    """May there be rounds without an open arm? (Who can rest does so by itself.)"""
     return world.open(state, jnp.int32(1)) is not None and not getattr(
         environment.spec, "may_skip", False
     )
@@ -331,9 +319,7 @@ def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
 def wait(
     world: Environment, lane: Lane, state: Pytree, ledger: Ledger, nothing: Outcome
 ) -> tuple[Ledger, jax.Array]:
-    """Account and status after a round in which no arm was open; the lane ends where none will open
-    again.
-    """
+    """Account and status after a round without an open arm: the end, where none opens again."""
     passed = book(lane.constraint, ledger, nothing)
     reopens = world.opens_next(state, ledger.rounds + 1) < NEVER
     status = jnp.where(reopens, status_after(lane, passed), jnp.int32(Status.CLOSED))
@@ -341,9 +327,7 @@ def wait(
 
 
 def recommended(world: Environment, lane: Lane, carry: Carry) -> jax.Array | None:
-    """The arm that the policy recommends once it has learnt the lane's last outcome, ``i32[]``;
-    None if it does not.
-    """
+    """The arm recommended after the lane's last outcome, ``i32[]``; None if none is."""
     state, key = carry.state, typed(lane.policy_key)
     view = view_of(
         world,
@@ -427,16 +411,16 @@ def unpack(rows: np.ndarray, final: Account) -> Account:
     """
     leaves, structure = jax.tree.flatten(final)
     flat = np.concatenate([x.reshape(x.shape[0], -1) for x in leaves], axis=1)
-    filled, following = np.empty_like(rows), flat
-    for mark in reversed(range(rows.shape[1])):
-        has_row = (rows[:, mark] != 0).any(axis=-1)  # every written row has at least one round
-        following = np.where(has_row[:, None], rows[:, mark], following)
-        filled[:, mark] = following
+    lanes, marks, _ = rows.shape
+    # The number of the row that each mark gets; an account begins with the rounds, at least one.
+    written = np.where(rows[..., 0] != 0, np.arange(marks), marks)
+    taken = np.minimum.accumulate(written[:, ::-1], axis=1)[:, ::-1]
+    taken = taken + (marks + 1) * np.arange(lanes)[:, None]
+    known = np.concatenate([rows, flat[:, None]], axis=1).reshape(-1, flat.shape[1])
+    filled = known.take(taken.ravel(), axis=0).reshape(rows.shape)
     sizes = np.cumsum([int(np.prod(x.shape[1:])) for x in leaves])[:-1]
     parts = np.split(filled, sizes, axis=-1)
-    shaped = [
-        p.reshape(*filled.shape[:2], *x.shape[1:]) for p, x in zip(parts, leaves, strict=True)
-    ]
+    shaped = [p.reshape(lanes, marks, *x.shape[1:]) for p, x in zip(parts, leaves, strict=True)]
     return jax.tree.unflatten(structure, shaped)
 
 
@@ -464,9 +448,7 @@ def chunk(
 def native_chunk(
     environment: Environment, lanes: Lane, carry: Carry, tuner: tuple[()], rounds: jax.Array
 ) -> tuple[Carry, tuple[()]]:
-    """:func:`chunk` in the order of axes that suits one native function: of few arms, the lanes
-    last.
-    """
+    """:func:`chunk` with the order of axes of a native function: few arms, lanes last."""
     if getattr(environment.spec, "arms", FEW_ARMS + 1) > FEW_ARMS:
         return chunk(environment, lanes, carry, tuner, rounds)
     last: Callable[[Any], Any] = partial(jax.tree.map, lambda x: jnp.moveaxis(x, 0, -1))

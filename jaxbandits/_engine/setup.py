@@ -11,7 +11,6 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
 from typing import Any, TypeVar
 
 import jax
@@ -79,9 +78,7 @@ class Layout:
 
 
 def _moves_its_own(function: F) -> F:
-    """What is moved here is small and ours: a user's ``jax.transfer_guard`` is about the user's
-    arrays.
-    """
+    """A user's ``jax.transfer_guard`` is about the user's arrays, not about ours."""
 
     @functools.wraps(function)
     def guarded(*args: Any, **options: Any) -> Any:
@@ -170,11 +167,13 @@ def lay_out(
     )
     if not benchmarks and not stated.means_are_stated(environment, means):
         stated.warn_of(environment, "all lanes", 5)
-    tasks = []
+    tasks, sizes = [], []
     for policy_settings, program in zip(settings, rounds_of, strict=True):
+        action = _action(policy_settings.shapes, environment)
         limit = limits.most_rounds(
-            policy_settings.shapes, environment, means, ready, end, max_rounds
+            policy_settings.shapes, environment, action, means, ready, end, max_rounds
         )
+        sizes.append(_set_size(action, environment, means, ready))
         lengths = np.broadcast_to(
             expected[None, :, None], (policy_settings.count, ids.size, replicate_ids.shape[-1])
         )
@@ -185,7 +184,6 @@ def lay_out(
             program += program_of(chosen_engine, policy_settings.shapes, environment, ready)
         world = environment
         if chosen_engine is scan and not benchmarks:
-            action = _action(policy_settings.shapes, environment)
             world = stated.beside_its_means(environment, means, action)
         tasks.append(
             Task(
@@ -222,7 +220,6 @@ def lay_out(
         }
     for reason in void:
         warnings.warn(f"played round by round, because {reason}", stacklevel=5)
-    sizes = [_set_size(x.shapes, environment, means, ready) for x in settings]
     if len(set(sizes)) > 1:
         several = " and ".join(map(str, sorted(set(sizes))))
         warnings.warn(
@@ -284,9 +281,7 @@ def check_count(name: str, value: Any) -> int | None:
 
 
 def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
-    """Shares of the clock, float64, increasing, the last 1: ``marks`` log-spaced ones from 0.1 %,
-    or as given.
-    """
+    """Shares of the clock, increasing, the last 1: so many from 0.1 %, or as given."""
     if (number := limits.count_unless_list("marks", marks)) is not None:
         if number > 10_000:
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
@@ -412,15 +407,12 @@ def _action(policy: Policy, environment: Environment) -> Any:
     return jax.eval_shape(lambda policy: policy.blank_action(environment.spec), policy)
 
 
-def _set_size(
-    policy: Policy, environment: Environment, means: Means, constraint: Constraint
-) -> int:
+def _set_size(action: Any, environment: Environment, means: Means, constraint: Constraint) -> int:
     """How many arms a round has, where rounds are an end: money alone is best spent on one arm."""
     if pays_for_the_clock(constraint) or means[0].shape[1] != getattr(
         environment.spec, "arms", None
     ):
         return 1
-    action = _action(policy, environment)
     return int(np.prod(action.shape)) if isinstance(action, jax.ShapeDtypeStruct) else 1
 
 
@@ -505,11 +497,9 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
 
 
 def program_of(
-    engine: ModuleType, policy: Policy, environment: Environment, constraint: Constraint
+    engine: driver.Engine, policy: Policy, environment: Environment, constraint: Constraint
 ) -> str:
-    """The digest of what an engine does with one lane of these; see
-    :mod:`jaxbandits.core.fingerprint`.
-    """
+    """The digest of what an engine does with one lane: :mod:`jaxbandits.core.fingerprint`."""
 
     def shapes(tree: Any, lead: int) -> Any:
         return jax.tree.map(
@@ -723,7 +713,7 @@ def _same(owner: object, method: str, label: str, tree: Any, template: Any) -> N
 
 def _engine(
     engine: str, policy: Policy, environment: Environment, constraint: Constraint, rounds: float
-) -> tuple[ModuleType, str | None]:
+) -> tuple[driver.Engine, str | None]:
     """The engine for about so many rounds in all, and why it is the scan engine if another one was
     allowed.
     """
@@ -736,7 +726,8 @@ def _engine(
                 scan,
                 f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled",
             )
-        if engine == "auto" and candidate is leap and environment.spec.arms > policy.leaps_up_to:  # type: ignore[attr-defined]
+        most_arms = getattr(policy, "leaps_up_to", math.inf)
+        if engine == "auto" and getattr(environment.spec, "arms", 0) > most_arms:
             return scan, f"{type(policy).__name__} changes its leader too often with so many arms"
         return candidate, None
     if engine == "leap":
@@ -765,7 +756,7 @@ def _in_one_kernel(engine: str, task: Task, chunk: int | None, between: float) -
 
 def time_parallel(
     policy: Policy, environment: Environment, constraint: Constraint
-) -> ModuleType | str:
+) -> driver.TimeParallel | str:
     """The engine that plays many rounds of these at once with the bits of the scan engine, or why
     none does.
     """
@@ -783,9 +774,7 @@ def lane_lengths(
     end: np.ndarray,
     max_rounds: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Expected rounds of each instance (for scheduling only), and its round cap: neither depends on
-    other instances.
-    """
+    """Expected rounds of each instance (for scheduling only), and its round cap."""
     rounds = end / ticks.ONE if ready.clock_name == "rounds" else getattr(ready, "rounds", None)
     if rounds is not None:
         return rounds, _cap(rounds + 1, max_rounds)
@@ -843,7 +832,8 @@ def prepared(
     end = ticks.join(jax.tree.map(np.asarray, ready.end()))
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.float32), policy)
     means = mean_tables(environment)
-    limit = limits.most_rounds(shapes, environment, means, ready, end, max_rounds)
+    action = _action(shapes, environment)
+    limit = limits.most_rounds(shapes, environment, action, means, ready, end, max_rounds)
     _, cap = lane_lengths(environment, means, ready, end, max_rounds)
 
     def cast(x: Any) -> jax.Array:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.core.checks import InputError, bad, numbers
+from jaxbandits.core.checks import InputError, bad, numbers, refuse
 
 if TYPE_CHECKING:
     # Users give numbers, arrays or lists; inside of a compiled program the same field is a traced
@@ -25,8 +25,7 @@ _WINDOW = 32
 def positive(argument: str, value: Any, may_be: str = "a finite number above 0") -> np.ndarray:
     """``value`` as float64, every number finite and above 0."""
     array = numbers(argument, value, may_be)
-    if (wrong := ~(np.isfinite(array) & (array > 0))).any():
-        raise bad(argument, float(array[wrong].flat[0]), may_be)
+    refuse(argument, array, ~(np.isfinite(array) & (array > 0)), may_be)
     return array
 
 

@@ -351,9 +351,8 @@ def refuse_inexact(
     wrong = np.abs(np.ldexp(mean_ticks, -TICK_BITS) - mean_of(alpha, beta)) > _MOST_ERROR
     if wrong.any():
         shapes = float(alpha[wrong].flat[0]), float(beta[wrong].flat[0])
-        raise bad(
-            argument, shapes, "shapes for which a table of the law has the right mean to 1e-4"
-        )
+        must = "shapes for which a table of the law has the right mean to 1e-4"
+        raise bad(argument, shapes, must)
 
 
 def quantile_table(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandits._numerics.knapsack_lp import best_basis
+from jaxbandits._numerics.knapsack_lp import solved
 
 _MOST_CUTS = 1000
 # How near the cuts come to the optimum, of the largest reward. That of a sample is off by 1e-3 by
@@ -97,22 +97,6 @@ def _lowest_tangent(
 ) -> tuple[float, np.ndarray]:
     """(value, price) that minimise the largest of ⟨λ, b⟩ and all ``gain + ⟨slope, λ⟩``."""
     gains, slopes = np.append(gains, 0.0), np.vstack([slopes, budget])
-    if budget.size == 1:
-        slope = slopes[:, 0]
-        falling, rising = slope < 0, slope >= 0
-        flat = rising & (slope == 0)
-        if not falling.any():
-            return float(gains.max()), np.zeros(1)
-        down, up = np.meshgrid(np.flatnonzero(falling), np.flatnonzero(rising), indexing="ij")
-        # Each pair meets at a price; the highest meeting point is the minimum of their maximum.
-        meet = np.maximum(gains[down] - gains[up], 0) / (slope[up] - slope[down])
-        height = np.maximum(gains[down] + slope[down] * meet, gains[up])
-        height = np.where(flat[up], np.maximum(gains[up], height), height)
-        # Of several, as where a tangent is flat, the one beyond which no other rises above it.
-        place = np.unravel_index(
-            np.where(height >= height.max(), meet, -1.0).argmax(), height.shape
-        )
-        return float(height[place]), np.minimum(meet[place], price_limit)
     from scipy import optimize  # type: ignore[import-untyped,unused-ignore]  # slow to import
 
     # Prices in units of their largest values: budgets may be of very different sizes.
@@ -219,9 +203,11 @@ def _without_context(
     mean = np.where(exists, mean, 0.0)
     rows = np.vstack([paid.T, np.ones(len(mean))])
     limit = np.append(np.maximum(budget, 1e-12), 1.0)
-    value, mixture = best_basis(np.where(exists, mean, 0.0), rows, limit)
-    solved = optimum(np.where(exists, mean, -np.inf)[None], paid[None], budget)
-    return float(value), mixture, solved.price
+    vertex = solved(mean, rows, limit, exists)
+    # At a price of its own each budget is worth what one more unit of it would bring.
+    played = vertex.arm >= 0
+    mixture = np.bincount(vertex.arm[played], vertex.level[played], len(mean))
+    return float(vertex.value), mixture, vertex.price[:-1]
 
 
 def _value_by_ratio(

@@ -1,15 +1,12 @@
 """Fluid linear programs of bandits with knapsacks: best mixtures of arms and rest.
 
-With one resource the optimum is a single arm or a pair, in closed form, written once for the traced
-form (one lane, float32) and for the host (NumPy, float64, batches). With several it is found by the
-simplex method, written once for both too; on the host all bases are looked at instead where they
-are few.
+With one resource the optimum is a single arm or a pair, in closed form, for what is traced. With
+several it is found by the simplex method, written once for the traced form (one lane, float32) and
+for the host (NumPy, float64, batches), which solves those of one resource by it, too.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -19,9 +16,6 @@ import numpy as np
 
 from jaxbandits._numerics.arrays import reduced
 
-_MOST_BASES = (
-    1000  # above this the host takes the simplex method too: all bases would take it longer
-)
 _NO_END = 100_000  # exchanges: on the host it goes on until it has found the optimum
 
 
@@ -321,80 +315,28 @@ def simplex(
 # --- On the host, for the oracles of the constraints
 
 
-def mixture_values(reward: np.ndarray, cost: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """r*: value of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c, Σπ ≤ 1, π ≥ 0, for each instance (host, float64).
-
-    Args:
-        reward: μ ``[instance, action]``, NaN where absent.
-        cost: ρ ``[instance, action]`` or ``[instance, action, d]``.
-        c: ``[instance]`` or ``[instance, d]``.
-    """
-    exists = np.isfinite(reward)
-    if cost.ndim == 3 and cost.shape[-1] == 1:
-        cost, c = cost[..., 0], c[..., 0]
-    if cost.ndim == 2:
-        allowed = np.concatenate([exists, np.ones_like(exists[:, :1])], axis=-1)
-        values = vertices(
-            np.where(exists, reward, 0.0), np.where(exists, cost, 1.0), c, allowed, xp=np
-        )
-        return values.max((-1, -2))
-    return fluid_values(reward, cost, c, np.ones(c.shape[0]))
-
-
 def fluid_values(
     reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, rounds: np.ndarray | None = None
 ) -> np.ndarray:
     """Value of max Σ n_k μ_k with Σ n_k ρ_kj ≤ B_j, n ≥ 0, and Σ n_k ≤ T if ``rounds`` are given,
     for each instance.
 
-    Shapes as :func:`mixture_values`; ``rounds`` ``[instance]``.
+    Args:
+        reward: μ ``[instance, action]``, NaN where absent.
+        cost: ρ ``[instance, action]`` or ``[instance, action, d]``.
+        budget: B ``[instance]`` or ``[instance, d]``.
+        rounds: T ``[instance]``; with 1 and the budget of a round it is the best mixture of a round.
     """
     if cost.ndim == 2:
         cost, budget = cost[..., None], budget[..., None]
     if rounds is not None:
         cost = np.concatenate([cost, np.ones_like(cost[..., :1])], axis=-1)
         budget = np.concatenate([budget, rounds[:, None]], axis=-1)
-    return np.array(
-        [_fluid_value(*instance) for instance in zip(reward, cost, budget, strict=True)]
-    )
-
-
-def _fluid_value(reward: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> float:
     exists = np.isfinite(reward)
-    mu, rows = reward[exists], cost[exists].T
-    if math.comb(mu.size + budget.size, budget.size) <= _MOST_BASES:
-        return best_basis(mu, rows, budget)[0]
-    return float(simplex(mu, rows, budget, xp=np, max_exchanges=_NO_END).value)
+    mu, rows = np.where(exists, reward, 0.0), np.where(exists[..., None], cost, 1.0)
+    return solved(mu, np.moveaxis(rows, -1, -2), budget, exists).value
 
 
-def best_basis(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray) -> tuple[float, np.ndarray]:
-    """max ⟨μ, x⟩ with cost·x ≤ limit, x ≥ 0, by enumeration of all bases: (value, x). Exact, for
-    small sizes.
-
-    Args:
-        mu: μ ``[K]``. cost: at least 0, ``[row, K]``. limit: above 0, ``[row]``. A simplex is a row
-            of ones.
-
-    Returns:
-        The value (+∞ if an arm with μ > 0 costs nothing in any row) and the solution ``[K]``.
-    """
-    rows, arms = cost.shape
-    scaled = cost / limit[:, None]
-    size = np.max(scaled, axis=0)
-    size = np.where(size > 0, size, 1)  # makes the largest entry of every column 1
-    table = np.concatenate([scaled / size[None, :], np.eye(rows)], axis=1)
-    gain = np.concatenate([mu / size, np.zeros(rows)])
-    bases = np.array(list(itertools.combinations(range(arms + rows), rows)))  # [basis, row]
-    square = np.moveaxis(table[:, bases], 0, 1)  # [basis, row, row]
-    slack = math.sqrt(np.finfo(mu.dtype).eps) / 8
-    regular = np.abs(np.linalg.det(square)) > slack**2
-    square = np.where(regular[:, None, None], square, np.eye(rows)[None])
-    x = np.linalg.solve(square, np.ones((bases.shape[0], rows, 1)))[..., 0]
-    feasible = regular & np.all(x >= -slack, axis=-1)
-    value = np.where(feasible, np.sum(gain[bases] * x, axis=-1), -np.inf)
-    at = np.argmax(value)
-    full = np.sum(
-        np.where(np.arange(arms)[:, None] == bases[at][None, :], x[at][None, :], 0), axis=-1
-    )
-    free = np.any((np.max(cost, axis=0) <= 0) & (mu > 0))
-    return float(np.where(free, np.inf, value[at])), full / size
+def solved(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray, allowed: np.ndarray) -> Vertex:
+    """:func:`simplex` in float64, which goes on until it has found the optimum."""
+    return simplex(mu, cost, limit, allowed, xp=np, max_exchanges=_NO_END)

@@ -68,17 +68,11 @@ class LinearMeans(Means):
         table = in_float32("theta", theta)
         core = 2 if resources is None else 3
         if table.ndim not in (core, core + 1) or table.shape[-1] < 2 or 0 in table.shape:
-            raise bad(
-                "theta",
-                f"shape {table.shape}",
-                "[K, 1 + d], or [K, resources, 1 + d], instances before them",
-            )
+            must = "[K, 1 + d], or [K, resources, 1 + d], instances before them"
+            raise bad("theta", f"shape {table.shape}", must)
         if resources is not None and table.shape[-2] != resources:
-            raise bad(
-                "theta",
-                f"shape {table.shape}",
-                f"of {resources} resources on the last axis but one",
-            )
+            must = f"of {resources} resources on the last axis but one"
+            raise bad("theta", f"shape {table.shape}", must)
         table = table if table.ndim > core else table[None]
         return cls(table if resources is not None else table[..., None, :])
 

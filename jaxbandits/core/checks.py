@@ -55,6 +55,12 @@ def bad(argument: str, value: object, may_be: str) -> InputError:
     return InputError(f"{argument}: {quoted(value)} given; it must be {may_be}")
 
 
+def refuse(argument: str, values: Any, wrong: Any, may_be: str) -> None:
+    """Raise :func:`bad` for the first of the ``values`` that is ``wrong``, if one is."""
+    if np.any(wrong):
+        raise bad(argument, float(np.asarray(values)[wrong].flat[0]), may_be)
+
+
 def quoted(value: object, limit: int = 80) -> str:
     """``repr(value)`` on one line, cut in the middle to at most ``limit`` characters."""
     text = " ".join(repr(value.translate(NARROW) if isinstance(value, str) else value).split())

@@ -99,7 +99,7 @@ class FiniteSpec(Spec):
 
 @dataclasses.dataclass(frozen=True)
 class DelayedSpec(Spec):
-    """What a policy must know of a world whose outcomes arrive later.
+    """The spec of a world whose outcomes arrive later.
 
     Attributes:
         inner: the spec of the world itself.

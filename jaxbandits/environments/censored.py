@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics import beta
-from jaxbandits._numerics.arrays import ArrayLike
+from jaxbandits._numerics.arrays import ArrayLike, one_of
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, number, numbers, whole_number
-from jaxbandits.core.protocol import Environment, Outcome
+from jaxbandits.core.protocol import Outcome
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import (
     OVER,
@@ -26,7 +26,7 @@ from jaxbandits.core.specs import (
     RevealedSpec,
 )
 from jaxbandits.core.tables import check_unit, is_arm, logged
-from jaxbandits.environments.finite import AroundWorld, Law, RowsLaw
+from jaxbandits.environments.finite import AroundWorld, CountedArms, Law, RowsLaw
 
 # --- Cost c(x) of what was consumed, and penalty λ(τ) of a limit that was exceeded: JAX functions that compare by value
 #
@@ -106,7 +106,7 @@ class Constant:
 
 
 @pytree
-class CensoredArms(Environment):
+class CensoredArms(CountedArms):
     """n arms; the learner picks an arm and a limit τ ∈ 𝓜 and sees (R, C) if C ≤ τ, else only
     "exceeded".
 
@@ -151,9 +151,6 @@ class CensoredArms(Environment):
     def available(self) -> jax.Array:
         return self.present[:]
 
-    def start(self) -> jax.Array:
-        return jnp.zeros((self.spec.arms,), jnp.int32)
-
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(reward, consumption) in ticks of the pull of ``arm`` that comes after ``n`` earlier
         ones.
@@ -193,9 +190,6 @@ class CensoredArms(Environment):
             valid=valid,
         )
         return state + is_arm, outcome, feedback, consumption
-
-    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        return {"pulls": state}
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """(v_{i,τ}, E min(C, τ)/τ_max), ``[instance, n·m]``; NaN where the arm is absent."""
@@ -388,24 +382,16 @@ def copula_arms(
 
 
 def _nested(name: str, laws: Sequence[Any]) -> list[list[Any]]:
-    if not isinstance(laws, (list, tuple, np.ndarray)):
+    rows = list(laws) if isinstance(laws, (list, tuple, np.ndarray)) else []
+    rows = rows if rows and isinstance(rows[0], (list, tuple)) else [rows]
+    if not all(isinstance(row, (list, tuple)) and row for row in rows):
         raise bad(name, laws, "a list of laws, one per arm, or one such list per instance")
-    rows = [list(row) if isinstance(row, (list, tuple)) else row for row in laws]
-    if rows and not isinstance(rows[0], list):
-        rows = [rows]
-    if not rows or not all(isinstance(row, list) and row for row in rows):
-        raise InputError(
-            f"{name}: it must be a list of laws, one per arm, or one such list per instance"
-        )
     for i, row in enumerate(rows):
         for k, law in enumerate(row):
             if not callable(getattr(law, "ppf", None)):
-                raise bad(
-                    f"{name}[{i}][{k}]",
-                    law,
-                    "a law with a method ppf, such as scipy.stats.beta(2, 3)",
-                )
-    return rows
+                must = "a law with a method ppf, such as scipy.stats.beta(2, 3)"
+                raise bad(f"{name}[{i}][{k}]", law, must)
+    return [list(row) for row in rows]
 
 
 def _tables(laws: list[list[Any]], knots: Callable[[int, int, Any], np.ndarray]) -> np.ndarray:
@@ -626,8 +612,7 @@ def g1(
     if not isinstance(names, (list, tuple)) or not names:
         raise bad("names", names, "a list of " + " or ".join(map(repr, G1_NAMES)))
     for name in names:
-        if name not in G1_NAMES:
-            raise bad("names", name, " or ".join(map(repr, G1_NAMES)))
+        one_of("names", name, G1_NAMES)
     whole_number("arms", arms, 1, 2**20 - 1, "2**20 - 1")
     level = np.linspace(0.0, 9.0, int(arms)) if arms > 1 else np.array([4.5])
     if isinstance(limits, (int, np.integer)):

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike, one_of
+from jaxbandits._numerics.knapsack_lp import solved
 from jaxbandits.constraints import LAST_PULLS, Horizon, TotalBudget, in_prices
 from jaxbandits.core import ticks
 from jaxbandits.core.capabilities import own_method
@@ -108,34 +109,24 @@ class Stocked(AddressedArms):
                 ``pulls``, ``money`` nor ``shown``.
         """
         if not isinstance(world, (AddressedArms, RequestTable)):
-            raise bad(
-                "world",
-                type(world).__name__,
-                "arms whose outcomes are addressed, such as FiniteArms, or a RequestTable",
-            )
+            must = "arms whose outcomes are addressed, such as FiniteArms, or a RequestTable"
+            raise bad("world", type(world).__name__, must)
         is_table = isinstance(world, RequestTable)
         base, *methods = (RequestTable, "open") if is_table else (AddressedArms, "open", "opening")
         if own_method(world, base, *methods) is not None:
-            raise bad(
-                "world", type(world).__name__, "arms that never close; all limits are given at once"
-            )
+            must = "arms that never close; all limits are given at once"
+            raise bad("world", type(world).__name__, must)
         if (shape := np.shape(world.values()[0])) != (world.instances, world.spec.arms):
-            raise bad(
-                "world",
-                type(world).__name__,
-                "one that tells the means of each of its arms, such as FiniteArms",
-            )
+            must = "one that tells the means of each of its arms, such as FiniteArms"
+            raise bad("world", type(world).__name__, must)
         if pulls is None and money is None and shown is None:
             raise InputError("pulls, money, shown: none given; one of them must be")
         stock = np.full(shape, NEVER)
         if pulls is not None:
             limits = _per_arm("pulls", pulls, shape)
             if ((limits < 0) | (np.isfinite(limits) & (limits != np.rint(limits)))).any():
-                raise bad(
-                    "pulls",
-                    pulls,
-                    "whole numbers of at least 0, or infinity where there is no limit",
-                )
+                must = "whole numbers of at least 0, or infinity where there is no limit"
+                raise bad("pulls", pulls, must)
             stock = np.minimum(limits, NEVER).astype(np.int32)
         purse = None
         if money is not None:
@@ -152,11 +143,8 @@ class Stocked(AddressedArms):
         if shown is not None:
             table = np.asarray(shown)
             if table.dtype != np.bool_ or table.ndim not in (2, 3) or table.shape[-1] != shape[1]:
-                raise bad(
-                    "shown",
-                    f"{table.dtype}{list(table.shape)}",
-                    f"bool[part, {shape[1]}], or one per instance",
-                )
+                must = f"bool[part, {shape[1]}], or one per instance"
+                raise bad("shown", f"{table.dtype}{list(table.shape)}", must)
             table = np.broadcast_to(table, (shape[0], *table.shape[-2:])).copy()
             starts = first_rounds(at, shape[0], table.shape[1])
         return cls(world, stock, purse, starts, table, last_pull)
@@ -178,11 +166,8 @@ class Stocked(AddressedArms):
         self.arms.check()
         one_of("last_pull", self.last_pull, LAST_PULLS)
         if self.purse is not None and self.spec.resources is not None:
-            raise bad(
-                "money",
-                f"a world of {self.spec.resources} costs",
-                "given where an arm has one cost",
-            )
+            must = "given where an arm has one cost"
+            raise bad("money", f"a world of {self.spec.resources} costs", must)
 
     def largest(self, action: Any) -> tuple[int, int]:
         return self.arms.largest(action)
@@ -323,8 +308,8 @@ class Stocked(AddressedArms):
         """
         money = isinstance(constraint, TotalBudget)
         by_context = getattr(self.spec, "context", None) is not None
-        solved = isinstance(constraint, (TotalBudget, Horizon)) and self.resources is None
-        if by_context or not solved:
+        is_solved = isinstance(constraint, (TotalBudget, Horizon)) and self.resources is None
+        if by_context or not is_solved:
             nothing = np.full((*clock.shape, 2), np.nan)
             return {
                 name: functools.partial(_tangent, nothing, clock) for name in ("moving", "fixed")
@@ -374,9 +359,8 @@ def first_rounds(at: Any, instances: int, parts: int) -> np.ndarray:
 def _per_arm(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
     table = np.asarray(values, np.float64)
     if table.shape not in ((), shape, shape[1:]) or np.isnan(table).any():
-        raise bad(
-            name, values, f"one number, or numbers of the shape {list(shape[1:])} or {list(shape)}"
-        )
+        must = f"one number, or numbers of the shape {list(shape[1:])} or {list(shape)}"
+        raise bad(name, values, must)
     return np.broadcast_to(table, shape)
 
 
@@ -425,8 +409,8 @@ def bought(
             reward[open_arms], cost[open_arms], parts[0][open_parts[0]]
         )
     else:
-        solved = [_scheduled(reward, cost, limit, u, *parts) for u in np.ravel(clock).tolist()]
-        return np.array(solved).reshape(*np.shape(clock), 2)
+        solutions = _scheduled(reward, cost, limit, np.ravel(clock), *parts)
+        return solutions.reshape(*np.shape(clock), 2)
     ends = np.append(0.0, np.cumsum(widths))
     with np.errstate(invalid="ignore"):
         values = free + np.append(0.0, np.cumsum(widths * slopes))
@@ -454,34 +438,53 @@ def _by_round(
     reward: np.ndarray, cost: np.ndarray, rounds: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """(reward at no cost, widths, slopes) over ``rounds``: upper hull of (cost, reward)."""
-    at, best = 0.0, float(reward.max(where=cost <= 0, initial=0.0))
-    gift, widths, slopes = rounds * best, list[float](), list[float]()
-    while (better := (reward > best) & (cost > at)).any():
-        steep = (reward[better] - best) / (cost[better] - at)
-        step = np.flatnonzero(better)[steep == steep.max()]
-        arm = int(step[cost[step].argmax()])
-        widths.append(rounds * float(cost[arm] - at))
-        slopes.append(float(steep.max()))
-        at, best = float(cost[arm]), float(reward[arm])
-    return gift, np.array(widths), np.array(slopes)
+    free = float(reward.max(where=cost <= 0, initial=0.0))
+    rest_and_arms = (np.append(0.0, x)[None] for x in (reward, cost))
+    slopes, widths, _ = exchanges(np.array([rounds]), *rest_and_arms)
+    return rounds * free if free else 0.0, widths, slopes
+
+
+def exchanges(
+    length: np.ndarray, reward: np.ndarray, cost: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(λ, money, segment) of exchanges for a dearer arm over segments ``[S]``, the best λ first."""
+    # They start at the cheapest arm and go along the upper hull of (cost, reward), ``[S, K]``.
+    rows, now = np.arange(len(length)), np.lexsort((-reward, cost))[:, 0]
+    steps = []
+    for _ in range(reward.shape[1] - 1):
+        dearer = cost - cost[rows, now][:, None]
+        gain = np.where(dearer > 0, reward - reward[rows, now][:, None], 0)
+        slope = gain / np.where(dearer > 0, dearer, 1)
+        # Of equally steep ones the dearest: those between lie on the same edge of the hull.
+        then = np.where(slope >= slope.max(axis=1, keepdims=True), cost, -np.inf).argmax(axis=1)
+        rises = slope[rows, then] > 0
+        money = length[rises] * dearer[rows, then][rises]
+        steps.append(np.stack([slope[rows, then][rises], money, rows[rises]]))
+        now = np.where(rises, then, now)
+    price, money, segment = np.concatenate([np.zeros((3, 0)), *steps], axis=1)
+    best_first = np.argsort(-price, kind="stable")
+    return price[best_first], money[best_first], segment[best_first]
 
 
 def _scheduled(
     reward: np.ndarray,
     cost: np.ndarray,
     limit: np.ndarray,
-    clock: float,
+    clock: np.ndarray,
     lengths: np.ndarray,
     schedule: np.ndarray,
-) -> tuple[float, float]:
-    """The linear program of a schedule: (V, slope)."""
+) -> np.ndarray:
+    """(V, slope) of the linear program of a schedule at each clock, ``[x, 2]``."""
     s, k = np.nonzero(schedule)
     if not s.size:
-        return 0.0, 0.0
+        return np.zeros((len(clock), 2))
+    # A variable for each open arm of each part; a row for the money, each arm and each part.
     rows = np.concatenate([cost[k][None], np.eye(len(cost))[:, k], np.eye(len(lengths))[:, s]])
-    limits = np.concatenate([[clock], limit, lengths])
-    finite = np.isfinite(limits)
-    from scipy import optimize  # type: ignore[import-untyped,unused-ignore]  # slow to import
-
-    solved = optimize.linprog(-reward[k], A_ub=rows[finite], b_ub=limits[finite], method="highs")
-    return float(-solved.fun), float(-solved.ineqlin.marginals[0])
+    fixed = np.broadcast_to(np.append(limit, lengths), (len(clock), len(rows) - 1))
+    limits = np.column_stack([clock, fixed])
+    finite = np.isfinite(limits).all(axis=0)
+    every = np.broadcast_to(rows[finite], (len(clock), finite.sum(), len(k)))
+    gain = np.broadcast_to(reward[k], (len(clock), len(k)))
+    vertex = solved(gain, every, limits[:, finite], np.ones(gain.shape, bool))
+    # The price of the money is what one more unit of it would bring.
+    return np.stack([vertex.value, vertex.price[:, 0]], axis=-1)

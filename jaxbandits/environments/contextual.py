@@ -18,11 +18,11 @@ from jaxbandits._numerics.means import Means as Means
 from jaxbandits._numerics.normal import standard_normal
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
-from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Possible
+from jaxbandits.core.protocol import Constraint, Feedback, Outcome, Possible
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, presence
-from jaxbandits.environments.finite import refuses_but_one_arm
+from jaxbandits.environments.finite import CountedArms
 from jaxbandits.environments.noise import Bernoulli, Noise
 from jaxbandits.environments.table import (
     DrawnRows,
@@ -208,7 +208,7 @@ class Rows(ContextLaw):
 
 
 @pytree
-class ContextualArms(Environment):
+class ContextualArms(CountedArms):
     """K arms whose mean reward and mean costs depend on the context of the round.
 
     Build one with :meth:`linear`, :meth:`logistic` or :meth:`of`. The context is a function of
@@ -265,7 +265,7 @@ class ContextualArms(Environment):
         arms: int | None = None,
         present: Any = None,
     ) -> ContextualArms:
-        """From means of one's own.
+        """From means of your own.
 
         Args:
             reward, cost, contexts, noise, resources: see the class.
@@ -338,14 +338,10 @@ class ContextualArms(Environment):
     ) -> ContextualArms:
         shapes = [np.shape(x.theta) for x in (reward, cost)]
         rows = contexts.shape[0] if len(contexts.shape) == 2 else None
-        arms = rows or max(shape[1] for shape in shapes)
+        arms, width = rows or max(shape[1] for shape in shapes), 1 + contexts.shape[-1]
         for name, shape in zip(("reward", "cost"), shapes, strict=True):
-            if (
-                shape[1] not in (1, arms)
-                or shape[-1] != 1 + contexts.shape[-1]
-                or shape[0] != shapes[0][0]
-            ):
-                must = f"[{arms}, {1 + contexts.shape[-1]}], or one row for all, with as many instances as the other"
+            if shape[1] not in (1, arms) or (shape[0], shape[-1]) != (shapes[0][0], width):
+                must = f"[{arms}, {width}], or one row for all, with as many instances as the other"
                 raise bad(name, f"shape {shape[:2] + shape[3:]} of [instance, K, 1 + d]", must)
         return cls.of(reward, cost, contexts, noise, resources, arms, present)
 
@@ -356,24 +352,15 @@ class ContextualArms(Environment):
     def check(self) -> None:
         shape = tuple(self.contexts.shape)
         if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != self.spec.arms):
-            raise bad(
-                "contexts",
-                f"shape {shape}",
-                f"(d,), or ({self.spec.arms}, d) with a row for each arm",
-            )
+            must = f"(d,), or ({self.spec.arms}, d) with a row for each arm"
+            raise bad("contexts", f"shape {shape}", must)
         if self.resources is not None:
             whole_number("resources", self.resources, 1, 511)
         self.contexts.check()
         self.noise.check()
 
-    def refuses(self, action: Any) -> str | None:
-        return refuses_but_one_arm(action)
-
     def available(self) -> jax.Array:
         return self.present[:]
-
-    def start(self) -> jax.Array:
-        return jnp.zeros((self.spec.arms,), jnp.int32)
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array:
         return self.contexts.draw(streams.at(key, _CONTEXTS, 0), round)  # type: ignore[arg-type]
@@ -415,9 +402,6 @@ class ContextualArms(Environment):
         hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
         return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
 
-    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        return {"pulls": state}
-
     # --- Host: expectations over contexts
 
     def sampled(self, samples: int = SAMPLE, first: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -458,7 +442,7 @@ class ContextualArms(Environment):
         return edge.sum(axis=(1, 2)) / np.isfinite(reward).sum(axis=(1, 2))
 
     def value_of_context(self, constraint: Constraint, samples: int = 2**16) -> list[ContextValue]:
-        """Host: what contexts are worth under a constraint, of each instance.
+        """Host: the value of seeing contexts under a constraint, of each instance.
 
         With rounds as a limit the value of a request, rest allowed,
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxbandits._numerics.arrays import ArrayLike, per_instance
 from jaxbandits._provenance import remembered
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
+from jaxbandits.core.checks import InputError, bad, in_float32, numbers, refuse, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import ContinuumSpec, point_of_ticks, to_ticks
@@ -64,8 +64,7 @@ def cost_valley(centre: Any, lam: Any) -> Continuum:
         [0.25, 0.5]
     """
     x, level = _instances("centre", centre, 0, 1), _instances("lam", lam, 0, 0.8)
-    if (level == 0).any():
-        raise bad("lam", 0.0, "above 0")
+    refuse("lam", level, level == 0, "above 0")
     if level.size not in (1, x.size):
         raise bad("lam", level.shape, f"one number, or [{x.size}] (one per instance)")
     return Continuum.of(
@@ -118,11 +117,8 @@ def _instances(name: str, value: Any, low: float, high: float) -> np.ndarray:
     array = np.atleast_1d(numbers(name, value))
     wrong = ~((array >= low) & (array <= high))
     if array.ndim != 1 or array.size == 0 or wrong.any():
-        raise bad(
-            name,
-            array[wrong].tolist()[:3] or array.shape,
-            f"numbers from {low:g} to {high:g}, [instance]",
-        )
+        must = f"numbers from {low:g} to {high:g}, [instance]"
+        raise bad(name, array[wrong].tolist()[:3] or array.shape, must)
     return array
 
 
@@ -270,11 +266,8 @@ class Continuum(Points):
         }
         lengths = {name: x.shape[:1] for name, x in named.items()}
         if len(set(lengths.values())) > 1 or () in lengths.values() or (0,) in lengths.values():
-            raise bad(
-                "parameters",
-                {k: x.shape for k, x in named.items()},
-                "arrays [instance, …] of one length",
-            )
+            must = "arrays [instance, …] of one length"
+            raise bad("parameters", {k: x.shape for k, x in named.items()}, must)
         instances = next(iter(lengths.values()), (1,))
         slopes = {"lipschitz_reward": lipschitz_reward, "lipschitz_cost": lipschitz_cost}
         slopes = {
@@ -300,16 +293,12 @@ class Continuum(Points):
         """
         for name, noise in (("reward_noise", self.reward_noise), ("cost_noise", self.cost_noise)):
             if not isinstance(noise, Bernoulli):
-                raise bad(
-                    name,
-                    noise,
-                    "Bernoulli() (play OnPoints(policy, points) on the continuum itself)",
-                )
+                must = "Bernoulli() (play OnPoints(policy, points) on the continuum itself)"
+                raise bad(name, noise, must)
         x = numbers("points", points).astype(np.float32)
         if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != self.instances) or x.size == 0:
             raise bad("points", np.shape(points), f"an array [K] or [{self.instances}, K]")
-        if not ((x >= 0) & (x <= 1)).all():
-            raise bad("points", float(x[~((x >= 0) & (x <= 1))].flat[0]), "in [0, 1]")
+        refuse("points", x, ~((x >= 0) & (x <= 1)), "in [0, 1]")
         return FiniteArms.bernoulli(
             *self.means_at(np.broadcast_to(x, (self.instances, x.shape[-1])))
         )
@@ -391,12 +380,8 @@ class Continuum(Points):
                 i, k = np.argwhere(wrong)[0]
                 place = f"mean_{name}: {values[i, k]:g} at x = {x[k]:g} in instance {i}"
                 raise InputError(f"{place}; it must be in [0, 1] everywhere")
-            if not (np.isfinite(bound) & (bound >= 0)).all():
-                raise bad(
-                    f"lipschitz_{name}",
-                    float(bound[~(bound >= 0)].flat[0]),
-                    "finite and at least 0",
-                )
+            wrong = ~(np.isfinite(bound) & (bound >= 0))
+            refuse(f"lipschitz_{name}", bound, wrong, "finite and at least 0")
             slope = slopes(values, x)
             steep = slope > bound * (1 + _SLACK) + _SLACK
             if steep.any():
@@ -508,19 +493,15 @@ class LoggedAuctions(Points):
         if p.ndim != 1 or p.shape != r.shape or p.size == 0:
             shapes = f"price, reward: shapes {p.shape} and {r.shape} given"
             raise InputError(f"{shapes}; both must be [auctions], at least one")
-        if (wrong := ~((p >= 0) & (p < _MOST_PRICES) & (p == np.rint(p)))).any():
-            raise bad("price", float(p[wrong][0]), "0, 1, … or 16383")
+        refuse("price", p, ~((p >= 0) & (p < _MOST_PRICES) & (p == np.rint(p))), "0, 1, … or 16383")
         check_unit("reward", r, rows=True)
         low = whole_number("low", low, 0, _MOST_PRICES - 1)
         highest = int(p.max()) if high is None else whole_number("high", high, 0, _MOST_PRICES - 1)
         if low > highest:
             raise bad("low, high", (low, highest), "whole numbers with 0 ≤ low ≤ high ≤ 16383")
-        unit = (
-            max(int(p.max()), highest, 1)
-            if top is None
-            else whole_number("top", top, 1, _MOST_PRICES - 1)
-        )
-        if not max(int(p.max()), highest) <= unit < _MOST_PRICES:
+        most = max(int(p.max()), highest, 1)
+        unit = most if top is None else whole_number("top", top, 1, _MOST_PRICES - 1)
+        if not most <= unit < _MOST_PRICES:
             raise bad("top", unit, "at least the highest price and bid, and at most 16383")
         whole, gain = p.astype(np.int32), ticks.from_units(r).astype(np.int32)
         levels = np.arange(unit + 1)

@@ -224,11 +224,8 @@ class Delayed(AroundWorld):
         if not isinstance(inner, FiniteSpec) or inner.null_arm:
             raise bad("environment", inner, "a world of finitely many arms and no null arm")
         if inner.resources is not None and self.groups != (None,):
-            raise bad(
-                "groups",
-                self.groups,
-                f"(None,): the world has {inner.resources} costs, each with a budget",
-            )
+            must = f"(None,): the world has {inner.resources} costs, each with a budget"
+            raise bad("groups", self.groups, must)
         super().check()
         self.law.check()
         whole_number("room", self.room, 1, 1 << 20)

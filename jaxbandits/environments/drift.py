@@ -7,7 +7,7 @@ all policies meet the same world, and a change of the means changes no other dra
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import jax
@@ -20,7 +20,7 @@ from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError, bad, numbers, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Outcome, Possible
 from jaxbandits.core.pytrees import Pytree, leaf, pytree
-from jaxbandits.environments.closing import first_rounds
+from jaxbandits.environments.closing import exchanges, first_rounds
 from jaxbandits.environments.finite import AroundWorld, FiniteArms
 
 _MOST_ROUND = 2**30
@@ -98,11 +98,8 @@ class Piecewise(AroundWorld):
             (jax.tree.structure(w), *(np.shape(x) for x in jax.tree.leaves(w))) for w in segments
         }
         if len(kinds) != 1:
-            raise bad(
-                "worlds",
-                [type(w).__name__ for w in segments],
-                "of one class, with leaves of the same shapes",
-            )
+            must = "of one class, with leaves of the same shapes"
+            raise bad("worlds", [type(w).__name__ for w in segments], must)
         stacked = jax.tree.map(lambda *x: np.stack(x, axis=1), *segments)
         return cls(stacked, first_rounds(at, segments[0].instances, len(segments)))
 
@@ -180,9 +177,8 @@ class Piecewise(AroundWorld):
         self._by_segment().check()
         exists = ~np.isnan(self._tables()[0])
         if (exists != exists[:, :1]).any():
-            raise bad(
-                "segments", "arms that come or go", "the same arms in all segments of an instance"
-            )
+            must = "the same arms in all segments of an instance"
+            raise bad("segments", "arms that come or go", must)
 
     def _at(self, segment: Any) -> Environment:
         return jax.tree.map(lambda row: _Now(row, segment), self.segments)
@@ -255,20 +251,30 @@ class Piecewise(AroundWorld):
                 regrets; with contexts ``"moving"`` is known for a horizon alone.
             clock: that of the marks; V needs none of them.
         """
-        is_solved = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
         money = isinstance(constraint, TotalBudget)
-        by_money = money if is_solved else None
-        names, sees = ("moving", "fixed"), getattr(self.spec, "context", None) is not None
-        functions = {name: functools.partial(self._benchmark, name, by_money) for name in names}
-        if sees:
-            # Who sees contexts earns more than the best of the mean rewards.
-            functions["moving"] = functools.partial(self._benchmark, "moving", None)
-            if is_solved and not money and (found := self._best_by_context()) is not None:
-                best, exact = found
-                functions["moving"] = functools.partial(self._by_context, best)
-                unknown = functools.partial(self._benchmark, "moving_error", None)
-                functions |= {} if exact else {"moving_error": unknown, "fixed_error": unknown}
-        return functions
+        is_solved = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
+        if not is_solved:
+            return {"moving": _unknown, "fixed": _unknown}
+        reward, cost = self._tables()
+        # With rounds as the clock every pull costs one, and nobody can do better than the best of
+        # each round.
+        price, best = (cost, _budgeted) if money else (np.ones_like(cost), _by_round)
+        fixed = functools.partial(self._benchmark, _best_alone, reward, price)
+        if getattr(self.spec, "context", None) is None:
+            return {
+                "moving": functools.partial(self._benchmark, best, reward, price),
+                "fixed": fixed,
+            }
+        # Who sees contexts earns more than the best of the mean rewards.
+        found = None if money else self._best_by_context()
+        if found is None:
+            return {"moving": _unknown, "fixed": fixed}
+        best_rewards, exact = found[0][..., None], found[1]
+        seen = functools.partial(
+            self._benchmark, _by_round, best_rewards, np.ones_like(best_rewards)
+        )
+        errors = {} if exact else {"moving_error": _unknown, "fixed_error": _unknown}
+        return {"moving": seen, "fixed": fixed, **errors}
 
     def _best_by_context(self) -> tuple[np.ndarray, bool] | None:
         """(mean reward of each context's best arm ``[instance, segment]``, exact?), or None."""
@@ -281,40 +287,23 @@ class Piecewise(AroundWorld):
         best = np.nanmax(tables[-1][0], axis=2).mean(axis=1)
         return best.reshape(np.shape(self.starts)), len(tables) == 1
 
-    def _by_context(self, best: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
-        """The sum of these over rounds, ``[lane, mark]``."""
-        values = np.empty(clock.shape)
-        for i in np.unique(instance):
-            row = best[i][:, None]
-            start, lanes = np.asarray(self.starts[i], np.int64), instance == i
-            values[lanes] = _by_round(start, row, np.ones_like(row), clock[lanes].ravel()).reshape(
-                -1, clock.shape[1]
-            )
-        return values
-
     def _benchmark(
-        self, name: str, money: bool | None, instance: np.ndarray, clock: np.ndarray
+        self,
+        best: Callable[..., np.ndarray],
+        reward: np.ndarray,
+        price: np.ndarray,
+        instance: np.ndarray,
+        clock: np.ndarray,
     ) -> np.ndarray:
         """A benchmark of ``instance[lane]`` at ``clock[lane, mark]``, both in units."""
-        reward, cost = self._tables()
         values = np.full(clock.shape, np.nan)
-        for i in np.unique(instance) if money is not None else ():
+        for i in np.unique(instance):
             start, lanes = np.asarray(self.starts[i], np.int64), instance == i
             exists = ~np.isnan(reward[i, 0])
-            r, c = reward[i][:, exists], cost[i][:, exists]
-            # With rounds as the clock every pull costs one, and nobody can do better than the best
-            # of each round.
-            price, best = (c, _budgeted) if money else (np.ones_like(r), _by_round)
             at, place = np.unique(clock[lanes], return_inverse=True)
-            if name == "moving":
-                value = best(start, r, price, at)
-            else:
-                value = np.max(
-                    [_alone(start, r[:, k], price[:, k], at) for k in range(r.shape[1])], axis=0
-                )
-            values[lanes] = np.where(np.isfinite(value), value, np.nan)[place].reshape(
-                -1, clock.shape[1]
-            )
+            value = best(start, reward[i][:, exists], price[i][:, exists], at)
+            known = np.where(np.isfinite(value), value, np.nan)
+            values[lanes] = known[place].reshape(-1, clock.shape[1])
         return values
 
     def best_schedule(self, constraint: Constraint) -> tuple[np.ndarray, np.ndarray]:
@@ -326,9 +315,8 @@ class Piecewise(AroundWorld):
         :class:`~jaxbandits.TotalBudget` with one cost.
         """
         if not isinstance(constraint, (Horizon, TotalBudget)) or self.resources is not None:
-            raise bad(
-                "constraint", type(constraint).__name__, "a Horizon, or a TotalBudget with one cost"
-            )
+            must = "a Horizon, or a TotalBudget with one cost"
+            raise bad("constraint", type(constraint).__name__, must)
         reward, cost = self._tables()
         money = isinstance(constraint, TotalBudget)
         limit = constraint.budget if isinstance(constraint, TotalBudget) else constraint.rounds
@@ -337,11 +325,8 @@ class Piecewise(AroundWorld):
         for i, start in enumerate(np.asarray(self.starts, np.int64)):
             ids = np.flatnonzero(~np.isnan(reward[i, 0]))
             r, c = reward[i][:, ids], cost[i][:, ids]
-            plan = (
-                _plan(start, r, c, float(amount[i]))
-                if money
-                else zip(start, r.argmax(axis=1), strict=True)
-            )
+            best = zip(start, r.argmax(axis=1), strict=True)
+            plan = _plan(start, r, c, float(amount[i])) if money else best
             plans.append([(at, ids[arm]) for at, arm in plan])
         longest = max(map(len, plans))
         filled = [plan + [plan[-1]] * (longest - len(plan)) for plan in plans]
@@ -379,6 +364,20 @@ def _by_round(
     return _alone(start, reward.max(axis=1), cost[:, 0], clock)
 
 
+def _best_alone(
+    start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray
+) -> np.ndarray:
+    """What the best single arm brings."""
+    return np.max(
+        [_alone(start, r, c, clock) for r, c in zip(reward.T, cost.T, strict=True)], axis=0
+    )
+
+
+def _unknown(instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """A benchmark that is not known, as NaN."""
+    return np.full(clock.shape, np.nan)
+
+
 class _Ending(NamedTuple):
     """What can be gained by runs that end in one segment: a broken line, where it can be the most."""
 
@@ -386,27 +385,6 @@ class _Ending(NamedTuple):
     spent: np.ndarray  # [corner], increasing
     gained: np.ndarray  # [corner]
     price: np.ndarray  # [corner − 1]: λ, what one more unit of money gains
-
-
-def _exchanges(
-    length: np.ndarray, reward: np.ndarray, cost: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(λ, money, segment) of exchanges for a dearer arm over a segment, the best λ first."""
-    # They start at the cheapest arm, on the upper hull of (cost, reward); ``length[S]`` is finite.
-    rows, now = np.arange(len(length)), np.lexsort((-reward, cost))[:, 0]
-    steps = []
-    for _ in range(reward.shape[1] - 1):
-        dearer = cost - cost[rows, now][:, None]
-        slope = np.where(dearer > 0, reward - reward[rows, now][:, None], 0) / np.where(
-            dearer > 0, dearer, 1
-        )
-        then = np.where(slope >= slope.max(axis=1, keepdims=True), cost, -np.inf).argmax(axis=1)
-        rises = slope[rows, then] > 0
-        steps.append(np.stack([slope[rows, then], length * dearer[rows, then], rows])[:, rises])
-        now = np.where(rises, then, now)
-    price, money, segment = np.concatenate([np.zeros((3, 0)), *steps], axis=1)
-    best_first = np.argsort(-price, kind="stable")
-    return price[best_first], money[best_first], segment[best_first]
 
 
 def _endings(
@@ -425,7 +403,7 @@ def _endings(
     spent, gained = (
         np.append(0, np.cumsum(length * x[rows, cheapest][:-1])) for x in (cost, reward)
     )
-    price, money, segment = _exchanges(length, reward[:-1], cost[:-1])
+    price, money, segment = exchanges(length, reward[:-1], cost[:-1])
     best = ratio.max(axis=1)
     filling = np.where(ratio >= best[:, None], cost + reward, -np.inf).argmax(axis=1)
     for j in rows[spent <= limit]:

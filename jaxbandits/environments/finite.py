@@ -21,7 +21,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._provenance import remembered
 from jaxbandits.constraints import a_round
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import SMALLEST, InputError, bad, numbers, whole_number
+from jaxbandits.core.checks import SMALLEST, InputError, bad, numbers, refuse, whole_number
 from jaxbandits.core.protocol import Environment, Feedback, Outcome
 from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, FiniteSpec
@@ -224,7 +224,20 @@ def quarter_thresholds(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 # --- Finitely many arms that cost something: the environment of the budgeted bandit
 
 
-class AddressedArms(Environment):
+class CountedArms(Environment):
+    """K arms, one of them in a round; the state is the arms' pull counts, ``i32[K]``."""
+
+    def refuses(self, action: Any) -> str | None:
+        return refuses_but_one_arm(action)
+
+    def start(self) -> jax.Array:
+        return jnp.zeros((self.spec.arms,), jnp.int32)
+
+    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
+        return {"pulls": state}
+
+
+class AddressedArms(CountedArms):
     """K arms; what the n-th pull of arm k brings is a pure function of (key, k, n). Index policies
     leap on it.
 
@@ -262,12 +275,6 @@ class AddressedArms(Environment):
             return None
         return jax.vmap(self.opening, in_axes=(0, 0, None))(arms, state, round)  # type: ignore[arg-type]
 
-    def refuses(self, action: Any) -> str | None:
-        return refuses_but_one_arm(action)
-
-    def start(self) -> jax.Array:
-        return jnp.zeros((self.spec.arms,), jnp.int32)
-
     def available(self) -> jax.Array:
         """The arms of which no mean cost is −1."""
         arms = jax.lax.iota(jnp.int32, self.spec.arms)
@@ -290,9 +297,6 @@ class AddressedArms(Environment):
         )
         hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
         return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
-
-    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        return {"pulls": state}
 
 
 @pytree
@@ -386,12 +390,8 @@ class FiniteArms(AddressedArms):
             raise InputError(f"{message}; all must be [K] or [instance, K]")
         fits("reward_alpha", shapes[0].shape)
         for name, x in zip(names, shapes, strict=True):
-            if (wrong := ~((x > 0) & (x <= beta.MOST_SHAPE))).any():
-                raise bad(
-                    name,
-                    float(x[wrong].flat[0]),
-                    f"finite, above 0 and at most {beta.MOST_SHAPE:g}",
-                )
+            must = f"finite, above 0 and at most {beta.MOST_SHAPE:g}"
+            refuse(name, x, ~((x > 0) & (x <= beta.MOST_SHAPE)), must)
         ra, rb, ca, cb = (np.atleast_2d(x) for x in shapes)
         reward, reward_mean = beta.quantile_table(ra, rb)
         cost, cost_mean = beta.quantile_table(ca, cb)
@@ -470,11 +470,8 @@ class FiniteArms(AddressedArms):
             and len(action.shape) <= 1
             and 1 <= np.prod(action.shape) <= MOST_IN_A_SET
         )
-        return (
-            None
-            if fits
-            else f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
-        )
+        must = f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
+        return None if fits else must
 
     def largest(self, action: Any) -> tuple[int, int]:
         bound = int(np.prod(action.shape)) * ticks.ONE
@@ -484,18 +481,12 @@ class FiniteArms(AddressedArms):
         """Means are whole ticks, and every instance has an arm: what a table made by hand may lack."""
         for name in ("mean_reward", "mean_cost"):
             if (kind := np.asarray(getattr(self, name)).dtype) != np.int32:
-                raise bad(
-                    name,
-                    f"{kind} values",
-                    "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them",
-                )
+                must = "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them"
+                raise bad(name, f"{kind} values", must)
         present = np.asarray(self.present)
         if present.dtype != np.bool_ or not present.any(axis=-1).all():
-            raise bad(
-                "present",
-                f"{present.dtype} values",
-                "booleans, at least one of them true in every instance",
-            )
+            must = "booleans, at least one of them true in every instance"
+            raise bad("present", f"{present.dtype} values", must)
 
     def available(self) -> jax.Array:
         return self.present[:]

@@ -104,9 +104,8 @@ class Beta(Noise):
 
     def check(self) -> None:
         if not positive_number("Beta.concentration", self.concentration) <= beta.MOST_SHAPE:
-            raise bad(
-                "Beta.concentration", self.concentration, f"above 0 and at most {beta.MOST_SHAPE:g}"
-            )
+            must = f"above 0 and at most {beta.MOST_SHAPE:g}"
+            raise bad("Beta.concentration", self.concentration, must)
         share = np.arange(1, _MEANS) / _MEANS
         _, means = _tables(float(self.concentration))
         beta.refuse_inexact(

@@ -14,7 +14,7 @@ import numpy as np
 from jaxbandits._numerics.arrays import ArrayLike, per_instance, positive
 from jaxbandits._provenance import remembered
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
+from jaxbandits.core.checks import InputError, bad, in_float32, numbers, refuse, whole_number
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, check_unit
@@ -174,6 +174,7 @@ class TableLaw(ReservoirLaw):
 
 # --- The reservoir
 
+_A_TICK = f"at least a tick, {1 / ticks.ONE:.7g}"
 _TRIED = 256  # arms of every instance that a user's sampler is tried on, before anything runs
 
 
@@ -240,20 +241,10 @@ class Reservoir(AddressedArms):
         lowest = _positive("least_cost", least_cost, instances)
         if (wrong := (lowest > 1) | (lowest * best > 1)).any():
             limit = min(1.0, 1 / best[wrong][0])
-            raise bad(
-                "least_cost",
-                float(lowest[wrong][0]),
-                f"at most {limit:g}, the smaller of 1 and 1/best_ratio",
-            )
-        if (ticks.from_units(lowest) < 1).any() or (
-            ticks.from_units(np.minimum(best, 1)) < 1
-        ).any():
-            name, x = (
-                ("least_cost", lowest)
-                if (ticks.from_units(lowest) < 1).any()
-                else ("best_ratio", best)
-            )
-            raise bad(name, float(x.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
+            must = f"at most {limit:g}, the smaller of 1 and 1/best_ratio"
+            raise bad("least_cost", float(lowest[wrong][0]), must)
+        for name, x in (("least_cost", lowest), ("best_ratio", best)):
+            refuse(name, x, ticks.from_units(np.minimum(x, 1)) < 1, _A_TICK)
         law = RatioLaw(
             b.astype(np.float32), best.astype(np.float32), ticks.from_units(lowest).astype(np.int32)
         )
@@ -299,8 +290,7 @@ class Reservoir(AddressedArms):
         words = _instance_words(key, instances)
         best = _positive("best_ratio", best_ratio, instances)
         lowest = _positive("least_cost", least_cost, instances)
-        if (lowest * ticks.ONE < 1).any():
-            raise bad("least_cost", float(lowest.min()), f"at least a tick, {1 / ticks.ONE:.7g}")
+        refuse("least_cost", lowest, lowest * ticks.ONE < 1, _A_TICK)
         law = SamplerLaw(best.astype(np.float32), lowest.astype(np.float32), sampler)
         return Reservoir(law, words, _capacity(capacity), outcomes)
 
@@ -324,10 +314,8 @@ class Reservoir(AddressedArms):
             shapes = f"mean_reward, mean_cost: shapes {reward.shape} and {cost.shape} given"
             raise InputError(f"{shapes}; both must be [row], rows ≥ 1")
         for name, x, low in (("mean_reward", reward, 0.0), ("mean_cost", cost, 0.5 / ticks.ONE)):
-            if (wrong := ~(np.isfinite(x) & (x >= low) & (x <= 1))).any():
-                raise bad(
-                    name, float(x[wrong][0]), f"finite and in {'[0' if low == 0 else '(0'}, 1]"
-                )
+            must = f"finite and in {'[0' if low == 0 else '(0'}, 1]"
+            refuse(name, x, ~((x >= low) & (x <= 1)), must)
             check_unit(name, x)
         rows = [
             np.broadcast_to(ticks.from_units(x).astype(np.int32), (instances, x.size))

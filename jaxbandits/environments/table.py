@@ -21,13 +21,13 @@ from jaxbandits._numerics import fluid
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._numerics.fluid import ContextValue
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, in_float32, numbers, whole_number
-from jaxbandits.core.protocol import Constraint, Environment, Feedback, Outcome, Possible
+from jaxbandits.core.checks import InputError, bad, in_float32, numbers, refuse, whole_number
+from jaxbandits.core.protocol import Constraint, Feedback, Outcome, Possible
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Domain
 from jaxbandits.core.tables import check_unit, fits, ticks32
-from jaxbandits.environments.finite import listed, refuses_but_one_arm
+from jaxbandits.environments.finite import CountedArms, listed
 
 _MOST_ROWS = 2**30
 _SWAPS = (
@@ -183,8 +183,7 @@ def checked_features(features: Any, lead: tuple[int, ...] | None) -> np.ndarray:
     ):
         must = "[N, d] or [N, K, d]" if lead is None else f"{list(lead)} first, then [d] or [K, d]"
         raise InputError(f"features: shape {table.shape} given; it must be {must}")
-    if not np.isfinite(table).all():
-        raise bad("features", float(table[~np.isfinite(table)][0]), "finite")
+    refuse("features", table, ~np.isfinite(table), "finite")
     return table
 
 
@@ -265,7 +264,7 @@ def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.nda
 
 
 @pytree
-class RequestTable(Environment):
+class RequestTable(CountedArms):
     """N requests × K arms: a table of rewards and costs, all of which are known, such as quality
     and dollars of models.
 
@@ -368,12 +367,6 @@ class RequestTable(Environment):
     def check(self) -> None:
         self.order.check(int(self.reward.shape[-2]))
 
-    def refuses(self, action: Any) -> str | None:
-        return refuses_but_one_arm(action)
-
-    def start(self) -> jax.Array:
-        return jnp.zeros((self.spec.arms,), jnp.int32)
-
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
         if self.features is None:
             return None
@@ -392,9 +385,6 @@ class RequestTable(Environment):
         )
         hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
         return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
-
-    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        return {"pulls": state}
 
     @property
     def present(self) -> np.ndarray:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.constraints import AverageCost, Horizon, TotalBudget
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.checks import InputError, bad, refuse
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, names_of
 from jaxbandits.environments import CensoredArms, FiniteArms, RevealConsumption, WithNullArm
@@ -140,8 +140,7 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
 
         return suak, {"c": per_instance(constraint.c), **means}, "SUAK, Theorem 3.2"
     alpha, spec = per_instance(settings.policy.alpha[0]), environment.spec
-    if (alpha <= 1).any():
-        raise bad("alpha", float(alpha.min()), "above 1 (the theorem needs it)")
+    refuse("alpha", alpha, alpha <= 1, "above 1 (the theorem needs it)")
     penalties = np.asarray(spec.penalties, np.float64)
 
     def rcucb(i: int, alpha: Any, values: Any) -> Any:

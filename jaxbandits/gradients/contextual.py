@@ -130,9 +130,8 @@ def score_runs(
 def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
     """The world, if its outcomes are coins whose chances have a θ."""
     if type(world) is not ContextualArms:
-        raise bad(
-            "environment", f"{type(world).__name__}, a class of one's own", "ContextualArms itself"
-        )
+        must = "ContextualArms itself"
+        raise bad("environment", f"{type(world).__name__}, a class of one's own", must)
     if unknown := [name for name in names if name not in NAMES]:
         raise bad("wrt", unknown[0], f"one of {', '.join(NAMES)}, the means of these arms")
     if not isinstance(world.noise, Bernoulli):

@@ -110,20 +110,16 @@ def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
     """The arms, beside a null arm or not, if their outcomes have a density in the named parameters."""
     arms = beside_null(environment)
     if not isinstance(arms, FiniteArms):
-        raise bad(
-            "environment",
-            type(environment).__name__,
-            "FiniteArms, or ContextualArms for score_function",
-        )
+        must = "FiniteArms, or ContextualArms for score_function"
+        raise bad("environment", type(environment).__name__, must)
     kinds = BernoulliLaw if arms.resources is not None else (BernoulliLaw, BetaLaw)
     if not isinstance(arms.law, kinds):
         must = "have no parameters to differentiate by (Bernoulli arms do, and Beta arms with one cost)"
         raise InputError(f"environment: arms with a {type(arms.law).__name__} {must}")
     parameters = MEANS if isinstance(arms.law, BernoulliLaw) else SHAPES
     if unknown := [name for name in names if name not in parameters]:
-        raise bad(
-            "wrt", unknown[0], f"one of {', '.join(parameters)}, the parameters of these arms"
-        )
+        must = f"one of {', '.join(parameters)}, the parameters of these arms"
+        raise bad("wrt", unknown[0], must)
     return arms
 
 
@@ -318,6 +314,15 @@ def read(result: Result, name: str) -> np.ndarray:
     """Host: what :func:`reported` gave, float64."""
     whole, rest = (np.asarray(result.final[f"{name}_{x}"], np.float64) for x in FloatSum._fields)
     return whole + rest
+
+
+def by_parameter(policy: Policy, paths: Sequence[str], slopes: np.ndarray) -> np.ndarray:
+    """Slopes ``[setting, …, parameter]`` by shares of :func:`scale` as slopes by the parameters."""
+    for i, path in enumerate(paths):
+        refuse_endless(path, slopes[..., i])
+        size = scale(np.asarray(get(policy, path), np.float64))
+        slopes[..., i] /= size.reshape(size.shape + (1,) * (slopes.ndim - 1 - size.ndim))
+    return slopes
 
 
 def refuse_endless(name: str, slopes: np.ndarray, what: str = "runs") -> None:

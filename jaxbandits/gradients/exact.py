@@ -75,20 +75,16 @@ def estimate(
         raise bad("environment", type(arms).__name__, "Bernoulli arms with one cost")
     reward, cost = arms.values()
     if not np.asarray(arms.present).all():
-        raise bad(
-            "environment", "instances with absent arms", "instances in which every arm exists"
-        )
+        must = "instances in which every arm exists"
+        raise bad("environment", "instances with absent arms", must)
     if "mean_cost" in names and (cost == 1).any():
         raise bad("environment", "a mean cost of 1", "mean costs below 1 for wrt='mean_cost'")
     limit: dict[str, Any]
     if isinstance(constraint, Horizon) and np.ndim(constraint.rounds) == 0:
         limit = {"rounds": int(constraint.rounds)}
     elif isinstance(constraint, TotalBudget) and np.ndim(constraint.budget) == 0:
-        limit = {
-            "rounds": most_rounds,
-            "budget": float(constraint.budget),
-            "last_pull": constraint.last_pull,
-        }
+        budget = {"budget": float(constraint.budget), "last_pull": constraint.last_pull}
+        limit = {"rounds": most_rounds, **budget}
     else:
         may_be = "a Horizon or a TotalBudget with one number for all instances"
         raise bad("constraint", type(constraint).__name__, may_be)
@@ -116,11 +112,8 @@ def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
     if chooses_by_logits(policy):
         return partial(_soft_choice, policy, tuple(wrt))
     if not chooses_by_score(policy):
-        raise bad(
-            "policy",
-            type(policy).__name__,
-            "a randomised policy, or an index policy that chooses by its score",
-        )
+        must = "a randomised policy, or an index policy that chooses by its score"
+        raise bad("policy", type(policy).__name__, must)
     if wrt:
         raise InputError(
             f"wrt: the regret of {type(policy).__name__} is a step function of it ({wrt[0]}); see smoothed"

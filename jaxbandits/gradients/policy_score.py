@@ -13,7 +13,7 @@ from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
-from jaxbandits.core.settings import Settings, get, names_of, real_parameters
+from jaxbandits.core.settings import Settings, names_of, real_parameters
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.gradients import estimates
 from jaxbandits.gradients.estimates import FloatSum, GradientEstimate, Watching
@@ -170,9 +170,4 @@ def play_runs(
         return np.moveaxis(x.reshape(settings.count, runs, *x.shape[1:]), 1, 3)
 
     score = by_run(estimates.read(result, "score"))
-    for i, path in enumerate(paths):
-        estimates.refuse_endless(path, score[..., i])
-        score[..., i] /= estimates.scale(np.asarray(get(settings.policy, path), np.float64))[
-            ..., None, None
-        ]
-    return by_run(regret), score, rounds
+    return by_run(regret), estimates.by_parameter(settings.policy, paths, score), rounds

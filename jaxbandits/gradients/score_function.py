@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandits._engine.scan import at_instance
 from jaxbandits.constraints import pays_for_the_clock
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.checks import InputError, refuse
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import names_of
@@ -93,14 +93,9 @@ def estimate(
     """
     names = names_of(wrt)
     estimates.check_replicates(replicates, baseline)
-    of_world = (
-        contextual.score_runs
-        if isinstance(estimates.beside_null(environment), ContextualArms)
-        else _scores
-    )
-    runs = of_world(
-        policy, environment, constraint, names, key=key, replicates=replicates, **options
-    )
+    arms = estimates.beside_null(environment)
+    play = contextual.score_runs if isinstance(arms, ContextualArms) else _scores
+    runs = play(policy, environment, constraint, names, key=key, replicates=replicates, **options)
     advantage = estimates.centred(runs.regret, baseline)
     value, error = estimates.mean_and_error(runs.regret)
     gradient, errors = {}, {"value": error}
@@ -115,7 +110,7 @@ def estimate(
             x + _broadly(runs.exists[name], mean[0]) for x in (mean, error)
         )
     about = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
-    if isinstance(arms := estimates.beside_null(environment), FiniteArms):
+    if isinstance(arms, FiniteArms):
         about |= estimates.next_kink(arms, constraint, names)
     return GradientEstimate(
         value, gradient, errors, about | {"rounds": runs.rounds, "replicates": replicates}
@@ -135,12 +130,9 @@ def _scores(
     arms = estimates.check_law(environment, names)
     bernoulli = isinstance(arms.law, BernoulliLaw)
     for name, mean in zip(MEANS, arms.values(), strict=True) if bernoulli else ():
-        if name in names and (edge := (mean <= 0) | (mean >= 1)).any():
-            raise bad(
-                name,
-                float(mean[edge][0]),
-                "strictly between 0 and 1 (at the edge the score is undefined)",
-            )
+        if name in names:
+            must = "strictly between 0 and 1 (at the edge the score is undefined)"
+            refuse(name, mean, (mean <= 0) | (mean >= 1), must)
     result, regret, rounds = estimates.play_copies(
         policy, environment, constraint, key=key, **options
     )

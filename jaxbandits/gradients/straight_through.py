@@ -11,10 +11,10 @@ import numpy as np
 
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
-from jaxbandits.core.checks import InputError, bad, positive_number
+from jaxbandits.core.checks import bad, positive_number
 from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
-from jaxbandits.core.settings import Settings, get, names_of, real_parameters
+from jaxbandits.core.settings import Settings, names_of, real_parameters
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.environments.finite import FiniteArms
 from jaxbandits.gradients import estimates
@@ -68,11 +68,8 @@ class Softened(Watching):
     def select(self, state: Tangents, key: jax.Array, view: View) -> tuple[Tangents, Any]:
         inner, action = self.policy.select(state.policy, key, view)
         arms, available = arm_statistics.as_floats(state.policy, view.round), view.available
-        noise = (
-            gumbel(key, view.round, arms.n.shape[0])
-            if isinstance(self.policy, RandomisedPolicy)
-            else 0.0
-        )
+        is_drawn = isinstance(self.policy, RandomisedPolicy)
+        noise = gumbel(key, view.round, arms.n.shape[0]) if is_drawn else 0.0
 
         def soft(shares: jax.Array, arms: Arms) -> jax.Array:
             policy = estimates.moved(self.policy, self.wrt, shares)
@@ -145,7 +142,7 @@ def estimate(
     names = names_of(wrt)
     if not chooses_by_score(policy) and not chooses_by_logits(policy):
         must = "a randomised policy, or an index policy that chooses by its score alone"
-        raise InputError(f"policy: {type(policy).__name__} given; it must be {must}")
+        raise bad("policy", type(policy).__name__, must)
     if not isinstance(environment, FiniteArms):
         raise bad("environment", type(environment).__name__, "FiniteArms")
     estimates.check_replicates(replicates)
@@ -162,11 +159,7 @@ def estimate(
     loss = np.nan_to_num(rate * (mean_c if constraint.clock_name == "spent" else 1.0) - mean_r)
     moves = estimates.read(result, "pulls_by")  # [setting, instance, replicate, P, K]
     slopes = np.einsum("sirpk,ik->sirp", moves, loss)
-    for i, path in enumerate(paths):
-        estimates.refuse_endless(path, slopes[..., i])
-        slopes[..., i] /= estimates.scale(np.asarray(get(settings.policy, path), np.float64))[
-            ..., None
-        ]
+    slopes = estimates.by_parameter(settings.policy, paths, slopes)
     about: dict[str, Any] = {"estimator": "straight_through", "unbiased_for": "nothing"}
     about |= {"relax": relax, "replicates": replicates, "rounds": rounds}
     return estimates.estimated(regret, names, slopes, **about)

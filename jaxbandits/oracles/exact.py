@@ -96,11 +96,8 @@ def play_out(
         1.0
     """
     if (arms + 1) * (rounds + 1) ** (3 * arms) >= 2**63:
-        raise bad(
-            "rounds",
-            rounds,
-            f"smaller for {arms} arms: (arms + 1) (rounds + 1)^(3 arms) below 2**63",
-        )
+        must = f"smaller for {arms} arms: (arms + 1) (rounds + 1)^(3 arms) below 2**63"
+        raise bad("rounds", rounds, must)
     one_of("last_pull", last_pull, LAST_PULLS)
     follow = budget is not None if costs is None else costs or budget is not None
     enough = math.inf if budget is None else math.ceil(budget)  # this many costs of 1 end a run

@@ -116,11 +116,8 @@ def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -
     step = math.gcd(*(int(c) for _, _, cost in laws for c in cost))
     levels = -(-whole // step)
     if levels > _MOST_LEVELS:
-        raise bad(
-            "budget",
-            budget,
-            f"at most {_MOST_LEVELS} times {step / ticks.ONE:.3g}, the common step of all costs",
-        )
+        must = f"at most {_MOST_LEVELS} times {step / ticks.ONE:.3g}, the common step of all costs"
+        raise bad("budget", budget, must)
     values, choice = np.zeros(levels), np.zeros(levels, np.int64)
     for level in reversed(range(levels)):
         worth = [_worth(law, level, step, whole, values, last_pull == "forfeits") for law in laws]
@@ -179,21 +176,15 @@ def knapsack_optimum(
     whole_number("rounds", rounds, 1)
     whole = ticks.floor_from_units(numbers("budget", budget))
     if whole.ndim != 1 or (whole < 1).any():
-        raise bad(
-            "budget",
-            budget,
-            "a list of numbers above 0, one for each resource (at least one tick, 2**-24)",
-        )
+        must = "a list of numbers above 0, one for each resource (at least one tick, 2**-24)"
+        raise bad("budget", budget, must)
     laws = [_checked(k, law, whole.size) for k, law in enumerate(arms)]
     step = np.gcd.reduce(np.concatenate([law.cost for law in laws]), axis=0)
     step = np.where(step > 0, step, ticks.ONE)  # a resource that nobody uses
     levels = tuple((-(-whole // step)).tolist())
     if rounds * math.prod(levels) > _MOST_CELLS:
-        raise bad(
-            "budget, rounds",
-            (list(budget), rounds),
-            f"at most {_MOST_CELLS} rounds times levels of what is spent",
-        )
+        must = f"at most {_MOST_CELLS} rounds times levels of what is spent"
+        raise bad("budget, rounds", (list(budget), rounds), must)
     spent = np.stack(
         np.meshgrid(*(np.arange(n) * s for n, s in zip(levels, step, strict=True)), indexing="ij"),
         axis=-1,
@@ -289,7 +280,7 @@ def rate_with_shares(
     *,
     of: str = "pulls",
 ) -> float:
-    """What who knows the means earns while each arm gets its least share s, with S = Σ s.
+    """The best rate for known means if each arm gets its least share s, with S = Σ s.
 
     Of the pulls, where money is the clock, for a unit of money
 

@@ -181,18 +181,33 @@ def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax
 # --- Policies that play arms of one cost: with a plan, or with totals of what each arm brought
 
 
+def check_one_cost(owner: Policy, spec: FiniteSpec) -> None:
+    """Refuse a world whose costs are a vector."""
+    if spec.resources is not None:
+        must = f"one with one cost for {type(owner).__name__}"
+        raise bad("environment", f"{spec.resources} resources", must)
+
+
+def check_for_each_arm(argument: str, value: Any, spec: FiniteSpec) -> None:
+    """Refuse numbers, if any are given, that are not one for each arm on their last axis."""
+    if value is not None and (given := np.shape(value)[-1]) != spec.arms:
+        raise bad(argument, f"{given} numbers", f"one for each of {spec.arms} arms")
+
+
+def check_one_arm(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
+    """Refuse a policy inside another one whose action is a set of arms."""
+    if jnp.shape(inner.blank_action(spec)) != ():
+        must = "one that plays one arm a round"
+        raise bad(f"{type(owner).__name__}.policy", type(inner).__name__, must)
+
+
 class OneCost(Policy):
     """A policy of finitely many arms that reads one cost."""
 
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        if spec.resources is not None:
-            raise bad(
-                "environment",
-                f"{spec.resources} resources",
-                f"one with one cost for {type(self).__name__}",
-            )
+        check_one_cost(self, spec)
 
 
 class Plan(OneCost):
@@ -259,7 +274,6 @@ class IndexPolicy(ArmTotals):
     random.
 
     Attributes:
-        spreads: True if the score reads Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
         rests: True if an arm's score depends on its own statistics and t only, and never falls
             while the arm rests. A capability: it counts where it is declared, and a subclass with
             another score must declare it again (see :mod:`jaxbandits.core.capabilities`).
@@ -458,7 +472,6 @@ class RandomisedPolicy(ArmTotals):
     none.
 
     Attributes:
-        spreads: True if the logits read Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
         reads_costs: False if the logits do not depend on costs; exact values are then far cheaper.
     """
 
@@ -519,5 +532,5 @@ def money_left(view: View) -> Total:
     """c·t − Σ_{s<t} c_s, exactly; InputError if the constraint does not report what is left."""
     if view.left is None:
         may_be = "one that does, such as TotalBudget or AverageCost"
-        raise InputError(f"constraint: it tells nothing of what is left; it must be {may_be}")
+        raise InputError(f"constraint: it does not report what is left; it must be {may_be}")
     return view.left

@@ -611,11 +611,8 @@ class ZRCUCB(PairPolicy):
             power //= self.m
         even = np.arange(1, cells + 1) / cells * spec.tau_max
         if power != 1 or not np.allclose(limits, even, rtol=1e-9, atol=0):
-            raise bad(
-                "limits",
-                spec.limits,
-                f"{self.m}**depth equally spaced ones up to tau_max (fine_limits)",
-            )
+            must = f"{self.m}**depth equally spaced ones up to tau_max (fine_limits)"
+            raise bad("limits", spec.limits, must)
 
     def init(self, spec: CensoredSpec) -> Zoom:
         cells = jnp.full((spec.pairs,), len(spec.limits), jnp.int32)

@@ -34,8 +34,15 @@ from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import largest, money_left
-from jaxbandits.policies.pacers import next_price, pace_of_rounds, price_now, renewing_pace
+from jaxbandits.policies.base import check_for_each_arm, largest, money_left
+from jaxbandits.policies.pacers import (
+    best_or_rest,
+    net_of,
+    next_price,
+    pace_of_rounds,
+    price_now,
+    renewing_pace,
+)
 from jaxbandits.policies.several_resources import budgets_now, resources_of
 
 _MOST_PULLS = 2**24  # beyond it a float32 sum of ones stands still
@@ -289,9 +296,8 @@ class _Linear(Policy):
         context = context_of(self, spec)
         name = type(self).__name__
         if self.shared and len(context) != 2:
-            raise bad(
-                f"{name}.shared", True, f"False where all arms have one context, {list(context)}"
-            )
+            must = f"False where all arms have one context, {list(context)}"
+            raise bad(f"{name}.shared", True, must)
         if self.forget is not None:
             whole_number(f"{name}.forget", self.forget, 1, 20)
         if self.priced and context[-1] <= (1 if len(context) == 2 else spec.arms):
@@ -402,11 +408,6 @@ class _Linear(Policy):
         return self.select_while_open(state, key, view, jnp.zeros_like(state.model.pulls))
 
 
-def _rested(arm: jax.Array, rests: jax.Array, arms: int) -> jax.Array:
-    """The arm, or the null arm where the policy rests."""
-    return jnp.where(rests, jnp.int32(arms), arm)
-
-
 # --- Optimistic values net of optimistic costs
 
 
@@ -431,16 +432,10 @@ class _Optimistic(_Linear):
         super().check(spec)
         name = type(self).__name__
         whole_number(f"{name}.first", self.first, 1, 2**20)
-        if self.cost_guess is not None:
-            if np.shape(self.cost_guess)[-1] != spec.arms:
-                label = f"{np.shape(self.cost_guess)[-1]} numbers"
-                raise bad(f"{name}.cost_guess", label, f"one for each of {spec.arms} arms")
-            if spec.resources is not None and spec.resources > 1:
-                raise bad(
-                    f"{name}.cost_guess",
-                    "a guess of one cost",
-                    f"left out: there are {spec.resources} costs",
-                )
+        check_for_each_arm(f"{name}.cost_guess", self.cost_guess, spec)
+        if self.cost_guess is not None and (costs := resources_of(spec)) > 1:
+            must = f"left out: there are {costs} costs"
+            raise bad(f"{name}.cost_guess", "a guess of one cost", must)
 
     def bounds(self, model: Model, key: jax.Array, view: View, open: jax.Array) -> RequestBounds:
         """U, L, and which arms must be pulled first."""
@@ -464,25 +459,6 @@ class _Optimistic(_Linear):
         if prices is not None:
             lower = lower * jnp.where(view.available, prices, 0)[:, None]
         return RequestBounds(upper, lower, fresh & view.available)
-
-    def best(
-        self,
-        bounds: RequestBounds,
-        price: jax.Array,
-        cost: jax.Array,
-        key: jax.Array,
-        view: View,
-        may_rest: jax.Array,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(argmax U − ⟨λ, cost⟩, does a null arm's 0 beat it); ``cost`` is ``f32[K, J]``."""
-        net = bounds.upper
-        for j in range(cost.shape[1]):
-            net = net - price[j] * cost[:, j]
-        arm = largest(net, key, view, fresh=bounds.fresh)
-        is_best = jax.lax.iota(jnp.int32, net.shape[0]) == arm
-        return arm, may_rest & ~jnp.any(bounds.fresh) & ~jnp.any(
-            is_best & ((net > 0) | jnp.isnan(net))
-        )
 
 
 class LinearState(NamedTuple):
@@ -554,8 +530,8 @@ class LinUCB(_Optimistic):
         bounds = self.bounds(state.model, key, view, open)
         costs = bounds.lower.shape[1]
         price = jnp.broadcast_to(jnp.asarray(self.price, jnp.float32), (costs,))
-        arm, rests = self.best(bounds, price, bounds.lower, key, view, state.may_rest)
-        return state, _rested(arm, rests, open.shape[0])
+        net = net_of(bounds.upper, price, bounds.lower)
+        return state, best_or_rest(net, key, view, state.may_rest, bounds.fresh)[0]
 
 
 class PacedState(NamedTuple):
@@ -623,11 +599,9 @@ class ContextualPacer(_Optimistic):
     budgets: int | None = static(default=None)
 
     def init(self, spec: FiniteSpec) -> PacedState:
-        number = (
-            resources_of(spec)
-            if self.budgets is None
-            else whole_number("budgets", self.budgets, 1, 64)
-        )
+        number = resources_of(spec)
+        if self.budgets is not None:
+            number = whole_number("budgets", self.budgets, 1, 64)
         return PacedState(
             self.untaught(spec), jnp.bool_(spec.null_arm), jnp.full((number,), -1, jnp.float32)
         )
@@ -642,10 +616,11 @@ class ContextualPacer(_Optimistic):
             cost = jnp.where(view.left.scope.T, cost, 0)  # type: ignore[union-attr]
         price = price_now(state.price, target, self.start)
         price, cost = jax.lax.optimization_barrier((price, cost))
-        arm, rests = self.best(bounds, price, cost, key, view, state.may_rest)
+        net = net_of(bounds.upper, price, cost)
+        arm, rests = best_or_rest(net, key, view, state.may_rest, bounds.fresh)
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
         price = next_price(price, paid, target, self.eta, self.start)
-        return state._replace(price=price), _rested(arm, rests, open.shape[0])
+        return state._replace(price=price), arm
 
     def pace(self, state: PacedState, view: View, open: jax.Array) -> jax.Array:
         """τ of each budget, ``f32[J]``, at least a tick."""
@@ -719,10 +694,8 @@ class LinearRate(_Optimistic):
         if spec.null_arm:
             must = "without one for LinearRate, which would wait for ever for the best request"
             raise bad("environment", "a null arm", must)
-        if spec.resources is not None and spec.resources > 1:
-            raise bad(
-                "environment", f"{spec.resources} resources", "one with one cost for LinearRate"
-            )
+        if (costs := resources_of(spec)) > 1:
+            raise bad("environment", f"{costs} resources", "one with one cost for LinearRate")
 
     def init(self, spec: FiniteSpec) -> RateState:
         return RateState(self.untaught(spec), ticks.zero(), ticks.zero())
@@ -744,8 +717,8 @@ class LinearRate(_Optimistic):
         rate = ticks.to_float(state.earned) / jnp.maximum(
             ticks.to_float(state.paid), np.float32(1 / ticks.ONE)
         )
-        arm, _ = self.best(bounds, rate[None], bounds.lower, key, view, jnp.bool_(False))
-        return state, arm
+        net = net_of(bounds.upper, rate[None], bounds.lower)
+        return state, largest(net, key, view, fresh=bounds.fresh)
 
 
 # --- Two games between arms and resources, of the literature
@@ -861,12 +834,9 @@ class LinCBwK(_Game):
     def play(self, now: Move, key: jax.Array, view: View) -> jax.Array:
         """The best response to y."""
         estimates, above = now.estimates, self.beta * now.estimates.width
-        net = jnp.minimum(estimates.reward + above, 1)
-        for j in range(now.price.shape[0]):
-            net = net - now.price[j] * jnp.maximum(estimates.cost[:, j] - above, 0)
-        arm = largest(net, key, view)
-        is_best = jax.lax.iota(jnp.int32, net.shape[0]) == arm
-        return _rested(arm, now.may_rest & jnp.any(is_best & (net <= 0)), net.shape[0])
+        upper = jnp.minimum(estimates.reward + above, 1)
+        lower = jnp.maximum(estimates.cost - above[:, None], 0)
+        return best_or_rest(net_of(upper, now.price, lower), key, view, now.may_rest)[0]
 
 
 @pytree
@@ -898,9 +868,8 @@ class SquareCBwK(_Game):
 
     def play(self, now: Move, key: jax.Array, view: View) -> jax.Array:
         """A draw, by one uniform of the round (role ``MIX``)."""
-        net, arms = now.estimates.reward, now.estimates.reward.shape[0]
-        for j in range(now.price.shape[0]):
-            net = net - now.price[j] * now.estimates.cost[:, j]
+        arms = now.estimates.reward.shape[0]
+        net = net_of(now.estimates.reward, now.price, now.estimates.cost)
         d, greed = now.estimates.rows.shape[1] - 1, self.greed
         if greed is None:
             greed = 2 * jnp.sqrt(arms * now.rounds / (d * jnp.log(now.rounds)))
@@ -1011,10 +980,7 @@ class ContextualOracle(Policy):
         rows = jnp.broadcast_to(context, (arms, context.shape[-1]))  # type: ignore[union-attr,arg-type]
         net, cost = (jnp.clip(jax.vmap(x.at)(rows, ids), 0, 1) for x in (self.reward, self.cost))
         net, cost, price = jax.lax.optimization_barrier((net[:, 0], cost, state.price))
-        for j in range(cost.shape[1]):
-            net = net - price[j] * cost[:, j]
-        arm = largest(net, key, view)
-        rests = state.may_rest & jnp.any((ids == arm) & (net <= 0))
+        arm, rests = best_or_rest(net_of(net, price, cost), key, view, state.may_rest)
         paid = jnp.where(rests, 0, cost.at[arm].get(mode="fill", fill_value=0))
         price = next_price(price, paid, pace_of_rounds(money), self.eta, jnp.float32(0.1))
-        return state._replace(price=price), _rested(arm, rests, arms)
+        return state._replace(price=price), arm

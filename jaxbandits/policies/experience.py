@@ -16,8 +16,14 @@ from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import AroundIndex, IndexPolicy, chooses_by_score
-from jaxbandits.policies.wrappers import Around
+from jaxbandits.policies.base import (
+    AroundIndex,
+    IndexPolicy,
+    check_for_each_arm,
+    check_one_cost,
+    chooses_by_score,
+)
+from jaxbandits.policies.wrappers import AroundChoice, Choice, WithState
 
 # --- A history: how often each arm was pulled before the first round, and what it brought
 
@@ -64,11 +70,8 @@ class History:
             raise bad("pulls", pulls, "whole numbers from 0 to 2**30")
         for name, x in zip(("reward", "cost"), sums, strict=True):
             if not ((x >= 0) & (x <= n)).all():
-                raise bad(
-                    name,
-                    x.tolist(),
-                    "sums over the pulls: from 0 to the number of pulls of each arm",
-                )
+                must = "sums over the pulls: from 0 to the number of pulls of each arm"
+                raise bad(name, x.tolist(), must)
         parts = [ticks.split(ticks.from_units(x)) for x in sums]
         lead = (lambda x: x[None]) if n.ndim == 2 else (lambda x: x)  # [setting, instance, K]
         arrays = [n.astype(np.int32), *(np.asarray(half) for part in parts for half in part)]
@@ -121,11 +124,9 @@ def experienced(policy: Policy, history: History) -> Policy:
         >>> result.regret.mean(["instance", "replicate", "mark"]).round(1).values.tolist()
         [10.2, 0.0]
     """
-    return (
-        ExperiencedIndex(policy, history)
-        if chooses_by_score(policy)
-        else Experienced(policy, history)
-    )
+    if chooses_by_score(policy):
+        return ExperiencedIndex(policy, history)
+    return Experienced(policy, history)
 
 
 @pytree
@@ -148,7 +149,7 @@ class ExperiencedIndex(AroundIndex):
 
     def check(self, spec: FiniteSpec) -> None:
         super().check(spec)
-        _check_arms(self.history, spec)
+        check_for_each_arm("history", getattr(self.history, "pulls", None), spec)
 
     def init(self, spec: FiniteSpec) -> ArmStatistics:
         return self.history.totals(self.spreads)  # type: ignore[union-attr]
@@ -168,7 +169,7 @@ class ExperiencedIndex(AroundIndex):
 
 
 @pytree
-class Experienced(Around):
+class Experienced(AroundChoice):
     """Any other policy that starts from a history; made by :func:`experienced`."""
 
     policy: Policy = leaf()
@@ -181,10 +182,8 @@ class Experienced(Around):
         return getattr(self.policy, "spreads", False)
 
     def check(self, spec: FiniteSpec) -> None:
-        if not hasattr(self.policy, "with_history"):
-            must = "a policy that adds up what each arm brought, such as OmegaUCB(), to start from a history"
-            raise bad("policy", type(self.policy).__name__, must)
-        _check_arms(self.history, spec)
+        _check_sums(self, self.policy, spec)
+        check_for_each_arm("history", self.history.pulls, spec)
         super().check(spec)
 
     def init(self, spec: FiniteSpec) -> Pytree:
@@ -203,29 +202,21 @@ class Experienced(Around):
             state, key, observation._replace(view=self._later(observation.view))
         )
 
-    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
-        return self.policy.select(state, key, self._later(view))
-
-    def select_while_open(
-        self, state: Pytree, key: jax.Array, view: View, open: jax.Array
+    def decide(
+        self, state: Pytree, key: jax.Array, view: View, choose: Choice
     ) -> tuple[Pytree, Pytree]:
-        return self.policy.select_while_open(state, key, self._later(view), open)
+        return choose(state, key, self._later(view))
 
     def recommend(self, state: Pytree, view: View) -> jax.Array | None:
         return self.policy.recommend(state, self._later(view))
 
 
-def _check_arms(history: Any, spec: FiniteSpec) -> None:
-    if spec.resources is not None:
-        raise bad(
-            "environment",
-            f"{spec.resources} resources",
-            "one with one cost for a policy with a history",
-        )
-    if history is not None and np.shape(history.pulls)[-1] != spec.arms:
-        raise InputError(
-            f"history: {np.shape(history.pulls)[-1]} arms given; it must have {spec.arms}, as the world"
-        )
+def _check_sums(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
+    """Refuse a policy inside whose statistics cannot be added to, and several costs."""
+    check_one_cost(owner, spec)
+    if not hasattr(inner, "with_history"):
+        must = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
+        raise bad("policy", type(inner).__name__, must)
 
 
 # --- Learning in batches: one decides, and sees what came of it, once a day
@@ -240,7 +231,7 @@ class BatchedState(NamedTuple):
 
 
 @pytree
-class InBatches(Around):
+class InBatches(WithState):
     """The inner policy, told of outcomes once a batch of rounds, and ``later`` batches late.
 
     Batch d holds the rounds from :math:`1 + dm` to :math:`(d + 1)m`. Its outcomes are known from
@@ -279,18 +270,9 @@ class InBatches(Around):
     later: int = static(default=0)
 
     def check(self, spec: FiniteSpec) -> None:
-        if not hasattr(self.policy, "with_history"):
-            must = "a policy that adds up what each arm brought, such as OmegaUCB(), to learn in batches"
-            raise bad("policy", type(self.policy).__name__, must)
-        if spec.resources is not None:
-            raise bad(
-                "environment", f"{spec.resources} resources", "one with one cost for InBatches"
-            )
+        _check_sums(self, self.policy, spec)
         whole_number("InBatches.later", self.later, 0, 2**16)
         super().check(spec)
-
-    def learnt(self, state: BatchedState) -> Pytree:
-        return state.inner
 
     def init(self, spec: FiniteSpec) -> BatchedState:
         blank = arm_statistics.empty(spec.arms, spreads=getattr(self.policy, "spreads", False))
@@ -335,14 +317,10 @@ class InBatches(Around):
         state = jax.lax.cond(jnp.any(arrived), learn, lambda state: state, state)
         return state, sums(state.brought.pulls, jnp.ones_like(arrived))
 
-    def select(
-        self, state: BatchedState, key: jax.Array, view: View
-    ) -> tuple[BatchedState, Pytree]:
-        return self.select_while_open(state, key, view, jnp.zeros_like(state.brought.pulls[0]))
-
-    def select_while_open(
-        self, state: BatchedState, key: jax.Array, view: View, open: jax.Array
+    def decide(
+        self, state: BatchedState, key: jax.Array, view: View, choose: Choice
     ) -> tuple[BatchedState, Pytree]:
         state, waiting = self._opened(state, view.round)
-        inner, arm = self.policy.select_while_open(state.inner, key, view, waiting + open)
+        waiting = waiting if choose.open is None else waiting + choose.open
+        inner, arm = choose._replace(open=waiting)(state.inner, key, view)
         return state._replace(inner=inner), arm

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +13,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import Arms, beside
 from jaxbandits.core.capabilities import own_method
-from jaxbandits.core.checks import InputError, bad, one_for_each_arm, whole_number
+from jaxbandits.core.checks import bad, one_for_each_arm, refuse, whole_number
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
@@ -22,6 +21,7 @@ from jaxbandits.core.ticks import Total
 from jaxbandits.policies.base import (
     ArmTotals,
     Plan,
+    check_one_arm,
     chooses_by_logits,
     chooses_by_score,
     evaluate_arms,
@@ -29,7 +29,7 @@ from jaxbandits.policies.base import (
     largest,
 )
 from jaxbandits.policies.soft import BudgetedThompson, Posterior
-from jaxbandits.policies.wrappers import Around
+from jaxbandits.policies.wrappers import Choice, WithState
 
 # Roles: of a key for rounds whose number the inner policy has seen before, of exploration
 _AGAIN, _FORCED = (255, 254)
@@ -71,29 +71,6 @@ class Schedule(Plan):
 
 
 # --- What wrappers share
-
-
-class _Forgetting(Around):
-    """A wrapper that shows the inner policy another state and another round. Write :meth:`_decide`."""
-
-    @abstractmethod
-    def _decide(
-        self, state: Any, key: jax.Array, view: View, choose: Callable[..., tuple[Pytree, Pytree]]
-    ) -> tuple[Any, Pytree]:
-        """(state, action); ``choose`` is the inner policy's own ``select``."""
-
-    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
-        return self._decide(state, key, view, self.policy.select)
-
-    def select_while_open(
-        self, state: Any, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[Any, Pytree]:
-        """The same with open pulls counted as the inner policy counts them."""
-
-        def choose(inner: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
-            return self.policy.select_while_open(inner, key, view, open)
-
-        return self._decide(state, key, view, choose)
 
 
 def _learns_by_sums(policy: Policy) -> bool:
@@ -150,7 +127,7 @@ class WindowedState(NamedTuple):
 
 
 @pytree
-class Windowed(_Forgetting):
+class Windowed(WithState):
     """The inner policy with what it saw in the last w rounds; what leaves the window is subtracted,
     exactly.
 
@@ -190,9 +167,6 @@ class Windowed(_Forgetting):
         _refuse_other_sums(self, self.policy)
         whole_number("Windowed.window", self.window, 1, 2**24)
         super().check(spec)
-
-    def learnt(self, state: WindowedState) -> Pytree:
-        return state.inner
 
     def init(self, spec: FiniteSpec) -> WindowedState:
         blank = self.policy.blank_action(spec)
@@ -245,8 +219,8 @@ class Windowed(_Forgetting):
 
         return jax.lax.while_loop(lambda state: state.first < first, forget, state)
 
-    def _decide(
-        self, state: WindowedState, key: jax.Array, view: View, choose: Callable[..., Any]
+    def decide(
+        self, state: WindowedState, key: jax.Array, view: View, choose: Choice
     ) -> tuple[WindowedState, Pytree]:
         state = self._from(state, key, view.round - self.window)
         inner, action = choose(
@@ -357,7 +331,7 @@ def _holding(state: Pytree, sums: Pytree) -> Pytree:
 
 
 @pytree
-class Discounted(Around):
+class Discounted(WithState):
     """The inner policy with statistics in which a pull's weight falls by γ a round, or a pull.
 
     .. math:: n_k = \\sum_{s<t} \\gamma^{t-1-s} [a_s = k], \\qquad \\Sigma r_k, \\Sigma c_k \\text{ with the same
@@ -410,8 +384,7 @@ class Discounted(Around):
             per: ``"round"`` or ``"pull"``.
         """
         h = np.asarray(rounds, np.float64)
-        if not (h > 0).all():
-            raise bad("rounds", rounds, "above 0")
+        refuse("rounds", h, ~(h > 0), "above 0")
         gamma = 2.0 ** (-1.0 / h)
         return cls(policy, gamma if gamma.ndim else float(gamma), per)
 
@@ -424,11 +397,9 @@ class Discounted(Around):
     def learnt(self, state: DiscountedState) -> Pytree:
         """The inner policy's state, in whole pulls if it reads no weights."""
         inner = state.inner
-        return (
-            inner
-            if self._reads_weights()
-            else _with_sums(self.policy, inner, _in_whole_pulls(_sums(inner)))
-        )
+        if self._reads_weights():
+            return inner
+        return _with_sums(self.policy, inner, _in_whole_pulls(_sums(inner)))
 
     def _reads_weights(self) -> bool:
         """Is the formula of the inner policy known, so that n need not be whole?"""
@@ -474,32 +445,17 @@ class Discounted(Around):
         sums = jax.tree.map(ticks.plus, sums, _lifted(_sums(brought)), is_leaf=_is_total)
         return state._replace(inner=_holding(state.inner, sums))
 
-    def select(
-        self, state: DiscountedState, key: jax.Array, view: View
-    ) -> tuple[DiscountedState, jax.Array]:
-        return self._choose(state, key, view, None)
-
-    def select_while_open(
-        self, state: DiscountedState, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[DiscountedState, jax.Array]:
-        return self._choose(state, key, view, open)
-
-    def _choose(
-        self, state: DiscountedState, key: jax.Array, view: View, open: jax.Array | None
+    def decide(
+        self, state: DiscountedState, key: jax.Array, view: View, choose: Choice
     ) -> tuple[DiscountedState, jax.Array]:
         # rounds in which nobody could be asked to choose age what is known, too
         state = jax.lax.while_loop(lambda state: state.now < view.round, self._older, state)
         if self._reads_weights():
             sums = state.inner
-            if open is not None and not isinstance(sums, Posterior):
-                sums = _counted(sums, open)
+            if choose.open is not None and not isinstance(sums, Posterior):
+                sums = _counted(sums, choose.open)
             return self._older(state), self._arm(sums, 1 + ticks.to_float(state.rounds), key, view)
-        arguments = self.learnt(state), *_as_of(1 + state.rounds.whole, key, view)
-        acted, arm = (
-            self.policy.select(*arguments)
-            if open is None
-            else self.policy.select_while_open(*arguments, open)
-        )
+        acted, arm = choose(self.learnt(state), *_as_of(1 + state.rounds.whole, key, view))
         return self._older(state._replace(inner=_holding(acted, _sums(state.inner)))), arm
 
     def _arm(self, sums: Pytree, t: jax.Array, key: jax.Array, view: View) -> jax.Array:
@@ -546,8 +502,15 @@ def _cumulated(
     )
 
 
+class _DeviationDetector(Detector):
+    """A detector with the state :class:`DeviationSums`. Write :meth:`step`."""
+
+    def init(self) -> DeviationSums:
+        return DeviationSums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
+
+
 @pytree
-class CUSUM(Detector):
+class CUSUM(_DeviationDetector):
     """The two-sided CUSUM around the mean of the first M numbers:
 
     .. math:: g^{\\pm} \\leftarrow \\max(0,\\ g^{\\pm} \\pm (x - \\hat u_0) - \\varepsilon), \\qquad
@@ -573,9 +536,6 @@ class CUSUM(Detector):
     slack: ArrayLike = leaf(default=0.05, at_least=0)
     first: ArrayLike = leaf(default=30, at_least=1, integer=True)
 
-    def init(self) -> DeviationSums:
-        return DeviationSums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
-
     def step(self, state: DeviationSums, x: jax.Array) -> tuple[DeviationSums, jax.Array]:
         """Learn the mean, then add up deviations from it."""
         learns = state.n < self.first
@@ -587,7 +547,7 @@ class CUSUM(Detector):
 
 
 @pytree
-class PageHinkley(Detector):
+class PageHinkley(_DeviationDetector):
     """The two-sided Page–Hinkley test: :class:`CUSUM` around the mean of all numbers so far, x
     included.
 
@@ -605,9 +565,6 @@ class PageHinkley(Detector):
 
     threshold: ArrayLike = leaf(above=0)
     slack: ArrayLike = leaf(default=0.05, at_least=0)
-
-    def init(self) -> DeviationSums:
-        return DeviationSums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
 
     def step(self, state: DeviationSums, x: jax.Array) -> tuple[DeviationSums, jax.Array]:
         """Move the mean, add up deviations from it."""
@@ -720,7 +677,7 @@ class RestartingState(NamedTuple):
 
 
 @pytree
-class Restarting(_Forgetting):
+class Restarting(WithState):
     """The inner policy, begun anew when a detector says that some arm's reward or cost has changed.
 
     A detector watches the rewards, and another one each cost, of each arm's pulls. With ``whole``
@@ -767,14 +724,10 @@ class Restarting(_Forgetting):
     def check(self, spec: FiniteSpec) -> None:
         if not isinstance(self.detector, Detector):
             raise bad("detector", self.detector, "a Detector, such as GLR()")
-        if jnp.shape(self.policy.blank_action(spec)) != ():
-            raise InputError("policy: one that plays sets given; it must play one arm a round")
+        check_one_arm(self, self.policy, spec)
         if not self.whole:
             _refuse_other_sums(self, self.policy)
         super().check(spec)
-
-    def learnt(self, state: RestartingState) -> Pytree:
-        return state.inner
 
     def init(self, spec: FiniteSpec) -> RestartingState:
         inner, calm = self.policy.init(spec), self.detector.init()
@@ -815,8 +768,8 @@ class Restarting(_Forgetting):
             inner, state.blank, jax.tree.map(begin, watched, calm), since, restarts
         )
 
-    def _decide(
-        self, state: RestartingState, key: jax.Array, view: View, choose: Callable[..., Any]
+    def decide(
+        self, state: RestartingState, key: jax.Array, view: View, choose: Choice
     ) -> tuple[RestartingState, Pytree]:
         inner, action = choose(state.inner, *_as_of(view.round - state.since, key, view))
         coin, word = streams.policy_words(key, view.round, _FORCED)

@@ -22,6 +22,7 @@ from jaxbandits.policies.base import (
     ArmTotals,
     IndexPolicy,
     Plan,
+    check_for_each_arm,
     evaluate_arms,
     fewest,
     first_of_largest,
@@ -66,13 +67,9 @@ class FixedSplit(Plan):
     weights: ArrayLike = leaf(at_least=0, at_most=2.0**100, core=1)
 
     def check(self, spec: Any) -> None:
-        weights = np.asarray(self.weights)
-        if weights.shape[-1] != spec.arms or not weights.any(axis=-1).all():
-            raise bad(
-                "FixedSplit.weights",
-                weights,
-                f"{spec.arms} weights, one for each arm and not all of them 0",
-            )
+        check_for_each_arm("FixedSplit.weights", self.weights, spec)
+        if not np.any(self.weights, axis=-1).all():
+            raise bad("FixedSplit.weights", self.weights, "not all 0")
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """The first arm at which the weights so far exceed a number drawn below their sum."""
@@ -104,7 +101,7 @@ class EpsilonFirstState(NamedTuple):
     """Statistics, what there was to spend, and whether the last pull was one of exploration."""
 
     learnt: ArmStatistics
-    budget: Total  # B, as the view of round 1 told it
+    budget: Total  # B, as the view of round 1 told it; of several resources [d + 1]
     exploring: jax.Array  # bool[]
 
 

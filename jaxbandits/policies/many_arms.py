@@ -56,9 +56,8 @@ class SampledArms(AroundIndex):
         super().check(spec)
         needed = np.max(np.asarray(self.arms, np.float64))
         if needed > spec.arms:
-            raise bad(
-                "capacity", spec.arms, f"at least {needed:g}, the arms of {type(self).__name__}"
-            )
+            must = f"at least {needed:g}, the arms of {type(self).__name__}"
+            raise bad("capacity", spec.arms, must)
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
         """The first K; while none of them is open, all that are."""
@@ -159,11 +158,8 @@ def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
     )
     power = m * b ** np.where(shape < 1, shape / 2, shape / (1 + shape))
     if (power > MOST_ARMS).any():
-        raise bad(
-            "budget",
-            float(np.max(b)),
-            f"such that at most 2**24 arms are sampled (here {np.max(power):.3g})",
-        )
+        must = f"such that at most 2**24 arms are sampled (here {np.max(power):.3g})"
+        raise bad("budget", float(np.max(b)), must)
     # 1e6^(2/3) is 10,000 and not a hair more
     k = np.maximum(2, np.ceil(power * (1 - 1e-12))).astype(np.int64)
     return int(k) if k.ndim == 0 else k

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,13 +19,13 @@ from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.policies.base import ArmTotals, largest
 from jaxbandits.policies.ucb import lower_bound, upper_bound
-from jaxbandits.policies.wrappers import Around
+from jaxbandits.policies.wrappers import AroundChoice, Choice
 
 # --- An even pace: at any moment no more may be spent than the share of the period's requests that have come
 
 
 @pytree
-class EvenPace(Around):
+class EvenPace(AroundChoice):
     """The inner policy acts among the arms whose bounds fit under the even line; with none the
     request is skipped.
 
@@ -51,7 +51,10 @@ class EvenPace(Around):
     policy: Policy = leaf()
     share: ArrayLike = leaf(default=1.0, at_least=0, at_most=1)
 
-    def _paced(self, view: View) -> tuple[View, jax.Array]:
+    def decide(
+        self, state: Pytree, key: jax.Array, view: View, choose: Choice
+    ) -> tuple[Pytree, Pytree]:
+        """The inner policy among the arms whose bounds fit under the line; a skip if none does."""
         money = allowance_of(view)
         reserve = self.share * ticks.to_float(money.amount) * ((money.requests - 1) / money.total)
         whole = jnp.floor(reserve)
@@ -60,16 +63,8 @@ class EvenPace(Around):
         rest = ticks.minus(ticks.Total(money.whole, money.part), back)
         now = money._replace(whole=rest.whole, part=rest.part)
         available = view.available & constraints.affordable(now, money.bound, money.scope)  # type: ignore[arg-type]
-        return view._replace(available=available), ~jnp.any(available)
-
-    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
-        return self.select_while_open(state, key, view, jnp.zeros(view.available.shape, jnp.int32))
-
-    def select_while_open(
-        self, state: Pytree, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[Pytree, Pytree]:
-        view, none = self._paced(view)
-        acted, arm = self.policy.select_while_open(state, key, view, open)
+        none = ~jnp.any(available)
+        acted, arm = choose(state, key, view._replace(available=available))
         return select_tree(none, state, acted), jnp.where(none, jnp.int32(SKIP), arm)
 
 
@@ -143,11 +138,8 @@ class PricePacer(ArmTotals):
     def check(self, spec: FiniteSpec) -> None:
         whole_number("PricePacer.budgets", self.budgets, 1, 64)
         if spec.resources not in (None, self.budgets):
-            raise bad(
-                "PricePacer.budgets",
-                self.budgets,
-                f"{spec.resources}, one for each cost of the world",
-            )
+            must = f"{spec.resources}, one for each cost of the world"
+            raise bad("PricePacer.budgets", self.budgets, must)
 
     def init(self, spec: FiniteSpec) -> PricePacerState:
         return PricePacerState(super().init(spec), jnp.full((self.budgets,), -1, jnp.float32))
@@ -184,6 +176,30 @@ class PricePacer(ArmTotals):
         paid = jnp.sum(jnp.where(money.scope & (is_best & ~rests)[None, :], mean, 0), axis=1)  # type: ignore[operator]
         price = next_price(price, paid, target, self.eta, self.start)
         return state._replace(price=price), jnp.where(rests, jnp.int32(SKIP), best)
+
+
+# --- The best arm at prices, or rest
+
+
+def net_of(gain: jax.Array, price: jax.Array, cost: jax.Array) -> jax.Array:
+    """What is left of ``gain`` ``[K]`` after ``cost`` ``[K, J]`` at these prices ``[J]``."""
+    # One resource after the other: a reduction may add in another order in another program.
+    for j in range(cost.shape[1]):
+        gain = gain - price[j] * cost[:, j]
+    return gain
+
+
+def best_or_rest(
+    net: jax.Array, key: jax.Array, view: View, may_rest: Any, fresh: Any = None
+) -> tuple[jax.Array, jax.Array]:
+    """(the arm of the largest net gain, K if it is not above 0 and one may rest; is that so?).
+
+    Arms that are ``fresh`` come first, whatever they gain.
+    """
+    arm, ids = largest(net, key, view, fresh=fresh), jax.lax.iota(jnp.int32, net.shape[0])
+    rests = may_rest & jnp.any((ids == arm) & (net <= 0))
+    rests = rests if fresh is None else rests & ~jnp.any(fresh)
+    return jnp.where(rests, jnp.int32(net.shape[0]), arm), rests
 
 
 # --- The descent that all pacers share: prices λ with the entropy as their distance, and the pace τ that they keep

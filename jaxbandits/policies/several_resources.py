@@ -36,7 +36,8 @@ from jaxbandits.policies.base import (
     largest,
     money_left,
 )
-from jaxbandits.policies.pacers import next_price, pace_of_rounds
+from jaxbandits.policies.knapsack import EpsilonFirstState
+from jaxbandits.policies.pacers import best_or_rest, net_of, next_price, pace_of_rounds
 from jaxbandits.policies.soft import posterior_draws
 from jaxbandits.policies.ucb import lower_bound, upper_bound
 
@@ -151,7 +152,7 @@ def totals_left(view: View, resources: int) -> Total:
     money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
     if money.part.shape[0] not in (resources, resources + 1):
         must = f"{resources}, or {resources + 1} with time, as the environment has {resources} resources"
-        raise InputError(f"constraint: {money.part.shape[0]} totals told; there must be {must}")
+        raise InputError(f"constraint: {money.part.shape[0]} totals reported; there must be {must}")
     return money
 
 
@@ -516,14 +517,6 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
 # multi-armed bandits, AAAI 2010.
 
 
-class FirstState(NamedTuple):
-    """Statistics, budgets, and whether the last pull was one of exploration."""
-
-    learnt: ArmStatistics
-    budget: Total  # [d + 1]
-    exploring: jax.Array  # bool[]
-
-
 @pytree
 class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     """ε-first for several resources: pull the arms in turn until the share ε of some budget is
@@ -556,22 +549,26 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)
     update_budgets: bool = static(default=True)
 
-    def init(self, spec: FiniteSpec) -> FirstState:
+    def init(self, spec: FiniteSpec) -> EpsilonFirstState:
         state: KnapsackState = super().init(spec)
-        return FirstState(state.learnt, state.budget, jnp.bool_(True))
+        return EpsilonFirstState(state.learnt, state.budget, jnp.bool_(True))
 
-    def update(self, state: FirstState, key: jax.Array, observation: Observation) -> FirstState:
+    def update(
+        self, state: EpsilonFirstState, key: jax.Array, observation: Observation
+    ) -> EpsilonFirstState:
         """Learn from a pull of exploration."""
         return select_tree(state.exploring, super().update(state, key, observation), state)
 
     def believed(
-        self, state: FirstState, key: jax.Array, view: View
+        self, state: EpsilonFirstState, key: jax.Array, view: View
     ) -> tuple[jax.Array, jax.Array]:
         """(r̄, c̄); an arm never pulled brings nothing."""
         arms = pulled(state.learnt, view.round)
         return arms.mean_reward, arms.mean_cost
 
-    def select(self, state: FirstState, key: jax.Array, view: View) -> tuple[FirstState, jax.Array]:
+    def select(
+        self, state: EpsilonFirstState, key: jax.Array, view: View
+    ) -> tuple[EpsilonFirstState, jax.Array]:
         """The arms in turn while exploring, then a draw from the program's solution."""
         state, arm = super().select(state, key, view)
         amounts = budgets_now(state.budget, view)[1]
@@ -637,11 +634,8 @@ class ThompsonLP(_ByProgram):
 
     def check(self, spec: FiniteSpec) -> None:
         if resources_of(spec) > _MOST_DRAWN:
-            raise bad(
-                "environment",
-                f"{spec.resources} resources",
-                f"at most {_MOST_DRAWN} for ThompsonLP",
-            )
+            must = f"at most {_MOST_DRAWN} for ThompsonLP"
+            raise bad("environment", f"{spec.resources} resources", must)
 
     def init(self, spec: FiniteSpec) -> ThompsonState:
         d, none = resources_of(spec), jnp.zeros((spec.arms,), jnp.int32)
@@ -725,11 +719,8 @@ class KnapsackOracle(_ByProgram):
             ("mean_cost", self.mean_cost, (spec.arms, resources_of(spec))),
         ):
             if np.shape(value)[-len(shape) :] != shape:
-                raise bad(
-                    f"KnapsackOracle.{name}",
-                    f"shape {np.shape(value)}",
-                    f"{list(shape)}, leading axes aside",
-                )
+                must = f"{list(shape)}, leading axes aside"
+                raise bad(f"KnapsackOracle.{name}", f"shape {np.shape(value)}", must)
 
     def init(self, spec: FiniteSpec) -> OracleState:
         return OracleState(ticks.zero((resources_of(spec) + 1,)))
@@ -965,11 +956,6 @@ class DualMirrorDescent(_ArmsOfSeveral):
         after = next_price(jnp.minimum(before, 1 / target), paid, target, eta, policy.start)
         price = jnp.where(before < 0, policy.start / target, after)
         net, lower = policy.bounds.upper(arms), policy.bounds.lower(arms)
-        for j in range(lower.shape[1]):
-            net = net - price[j] * lower[:, j]
-        best = largest(net, key, view)
-        ids = jax.lax.iota(jnp.int32, net.shape[0])
-        arm = jnp.where(jnp.any((ids == best) & (net > 0)), best, net.shape[0])
-        return state._replace(budget=budget, price=price, money=now), fresh_first(state, view, arm)[
-            0
-        ]
+        arm, _ = best_or_rest(net_of(net, price, lower), key, view, jnp.bool_(True))
+        arm, _ = fresh_first(state, view, arm)
+        return state._replace(budget=budget, price=price, money=now), arm

@@ -18,9 +18,9 @@ from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
-from jaxbandits.policies.base import ArmTotals, largest
+from jaxbandits.policies.base import ArmTotals, check_for_each_arm, check_one_arm, largest
 from jaxbandits.policies.soft import posterior_draws
-from jaxbandits.policies.wrappers import Around
+from jaxbandits.policies.wrappers import Choice, WithState
 
 
 class ArmMeans(NamedTuple):
@@ -51,11 +51,7 @@ class _KnownCosts(ArmTotals):
 
     def check(self, spec: FiniteSpec) -> None:
         super().check(spec)
-        if self.costs is not None and np.shape(self.costs)[-1] != spec.arms:
-            name = f"{type(self).__name__}.costs"
-            raise bad(
-                name, f"{np.shape(self.costs)[-1]} numbers", f"one for each of {spec.arms} arms"
-            )
+        check_for_each_arm(f"{type(self).__name__}.costs", self.costs, spec)
 
     def prices(self, means: ArmMeans) -> jax.Array:
         """c of every arm, or c̄ if the costs are not known."""
@@ -528,7 +524,7 @@ class FlooredState(NamedTuple):
 
 
 @pytree
-class Floored(Around):
+class Floored(WithState):
     """The arm that is furthest behind its share, :math:`\\max_k s_k (t-1) - n_k`, if it is behind
     by more than a tolerance; else what the inner policy chooses. Lowest index first.
 
@@ -557,19 +553,11 @@ class Floored(Around):
     tolerance: ArrayLike = leaf(default=0.0, at_least=0)
 
     def check(self, spec: FiniteSpec) -> None:
-        share = np.asarray(self.share, np.float64)
-        if share.shape[-1] != spec.arms or (share.sum(axis=-1) > 1 + 2.0**-20).any():
-            raise bad(
-                "Floored.share", share, f"{spec.arms} shares, one for each arm, at most 1 together"
-            )
-        if jnp.shape(self.policy.blank_action(spec)) != ():
-            raise bad(
-                "Floored.policy", type(self.policy).__name__, "one that plays one arm a round"
-            )
+        check_for_each_arm("Floored.share", self.share, spec)
+        if (np.sum(self.share, axis=-1) > 1 + 2.0**-20).any():
+            raise bad("Floored.share", self.share, "at most 1 together")
+        check_one_arm(self, self.policy, spec)
         super().check(spec)
-
-    def learnt(self, state: FlooredState) -> Pytree:
-        return state.inner
 
     def init(self, spec: FiniteSpec) -> FlooredState:
         return FlooredState(self.policy.init(spec), jnp.zeros((spec.arms,), jnp.int32))
@@ -585,21 +573,11 @@ class Floored(Around):
         due = ticks.times(share, jnp.sum(pulls, dtype=jnp.int32))
         return ticks.to_float(ticks.minus(due, ticks.count(pulls)))
 
-    def select(
-        self, state: FlooredState, key: jax.Array, view: View
+    def decide(
+        self, state: FlooredState, key: jax.Array, view: View, choose: Choice
     ) -> tuple[FlooredState, Pytree]:
-        return self._choose(state, view, self.policy.select(state.inner, key, view), state.pulls)
-
-    def select_while_open(
-        self, state: FlooredState, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[FlooredState, Pytree]:
-        choice = self.policy.select_while_open(state.inner, key, view, open)
-        return self._choose(state, view, choice, state.pulls + open)
-
-    def _choose(
-        self, state: FlooredState, view: View, choice: tuple[Pytree, Pytree], pulls: jax.Array
-    ) -> tuple[FlooredState, Pytree]:
-        inner, arm = choice
+        inner, arm = choose(state.inner, key, view)
+        pulls = state.pulls if choose.open is None else state.pulls + choose.open
         behind = jnp.where(view.available, self.behind(pulls), -jnp.inf)
         forced = jnp.max(behind) > self.tolerance
         inner = select_tree(forced, state.inner, inner)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandits import constraints
 from jaxbandits._numerics.arrays import ArrayLike
@@ -16,7 +16,7 @@ from jaxbandits.core.checks import InputError
 from jaxbandits.core.protocol import Feedback, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, Arrivals, DelayedSpec, FiniteSpec
-from jaxbandits.policies.base import check_null_arm, money_left
+from jaxbandits.policies.base import check_for_each_arm, check_null_arm, money_left
 
 
 class Around(Policy):
@@ -56,6 +56,41 @@ class Around(Policy):
 
     def recommend(self, state: Pytree, view: View) -> jax.Array | None:
         return self.policy.recommend(self.learnt(state), view)
+
+
+class Choice(NamedTuple):
+    """Asks the inner policy to choose, with pulls that are open, or (None) as if there were none."""
+
+    policy: Policy
+    open: jax.Array | None  # i32[K]
+
+    def __call__(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
+        if self.open is None:
+            return self.policy.select(state, key, view)
+        return self.policy.select_while_open(state, key, view, self.open)
+
+
+class AroundChoice(Around):
+    """A wrapper that asks the inner policy to choose. Write :meth:`decide`."""
+
+    @abstractmethod
+    def decide(self, state: Any, key: jax.Array, view: View, choose: Choice) -> tuple[Any, Pytree]:
+        """(state, action), of whatever state, key and view the inner policy is asked with."""
+
+    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
+        return self.decide(state, key, view, Choice(self.policy, None))
+
+    def select_while_open(
+        self, state: Any, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[Any, Pytree]:
+        return self.decide(state, key, view, Choice(self.policy, open))
+
+
+class WithState(AroundChoice):
+    """An :class:`AroundChoice` whose state has that of the inner policy in its field ``inner``."""
+
+    def learnt(self, state: Any) -> Pytree:
+        return state.inner
 
 
 # --- A wrapper that skips rounds in which a pull could overspend
@@ -242,9 +277,7 @@ class InFlight(Around):
             raise InputError(
                 f"policy: {name} plays a {self.policy.plays.__name__}; it must play a FiniteSpec"
             )
-        if self.bound is not None and np.shape(self.bound)[-1] != spec.arms:
-            message = f"bound: {np.shape(self.bound)[-1]} bounds given"
-            raise InputError(f"{message}; it must be one for each of {spec.arms} arms")
+        check_for_each_arm("bound", self.bound, spec.inner)
         super().check(spec)
 
     def inside(self, spec: DelayedSpec) -> FiniteSpec:

@@ -17,7 +17,7 @@ from jaxbandits._numerics import covering
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._numerics.covering import Balls, Span
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, whole_number
+from jaxbandits.core.checks import InputError, bad, refuse, whole_number
 from jaxbandits.core.protocol import Environment, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import ContinuumSpec, FiniteSpec, point_of_ticks, to_ticks
@@ -288,8 +288,7 @@ class _SinglePhase(ZoomingPolicy):
     def check(self, spec: ContinuumSpec) -> None:
         super().check(spec)
         budget, lam = np.broadcast_arrays(np.asarray(self.budget), np.asarray(self.lam))
-        if (short := budget < lam).any():
-            raise bad(f"{type(self).__name__}.budget", float(budget[short][0]), "at least lam")
+        refuse(f"{type(self).__name__}.budget", budget, budget < lam, "at least lam")
 
 
 @pytree
@@ -496,16 +495,8 @@ class OnPoints(Around):
     def check(self, spec: ContinuumSpec) -> None:
         if not isinstance(self.policy, Policy) or not issubclass(FiniteSpec, self.policy.plays):
             raise bad("OnPoints.policy", self.policy, "a policy of finitely many arms")
-        if np.ndim(self.points) < 1:
-            raise bad(
-                "OnPoints.points",
-                self.points,
-                "an array [K], [setting, K] or [setting, instance, K]",
-            )
-        if np.shape(self.points)[-1] > MOST_ARMS:
-            raise bad(
-                "OnPoints.points", f"{np.shape(self.points)[-1]} points", f"at most {MOST_ARMS}"
-            )
+        if (count := np.shape(self.points)[-1]) > MOST_ARMS:
+            raise bad("OnPoints.points", f"{count} points", f"at most {MOST_ARMS}")
         ordered = np.sort(np.rint(np.asarray(self.points, np.float64) * 2**24), axis=-1)
         if (np.diff(ordered, axis=-1) == 0).any():
             raise InputError(

@@ -1,12 +1,12 @@
-"""How sure are we? Intervals, paired differences, bands for whole curves, who beats whom, how many
-more runs.
+"""Intervals, paired differences, bands for whole curves, which policies are clearly better, and
+how many more runs to take.
 
 First decide what was sampled, that is what a standard error counts. ``over="replicate"``: the
 instances are given, only the runs on them are random; averages weigh every instance the same.
 ``over="instance"``: the instances were drawn at random; each, averaged over its runs, is one
 observation. Any other axis may be what was sampled, and all others stay.
 
-All policies meet the same world (common random numbers), so differences are taken run by run
+All policies face the same world (common random numbers), so differences are taken run by run
 (:func:`paired`): their intervals are mostly far narrower than those of the means. Whether one is
 clear is asked of a whole table at once (:func:`dominance`, :func:`clear_pairs`): the least of eight
 equal means always looks good.

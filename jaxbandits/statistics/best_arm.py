@@ -106,7 +106,7 @@ def saved(result: Any, world: Environment, constraint: Constraint) -> xarray.Dat
 
 
 def committed_regret(result: Any, world: Environment, constraint: Constraint) -> xarray.DataArray:
-    """Regret of who spends on the recommended arm whatever is left when the lane ends.
+    """Regret if what is left when the lane ends is spent on the recommended arm.
 
     .. math:: \\text{regret} + (\\text{end} - \\text{expected clock})(\\rho^* - \\rho_{\\text{recommended}}),
 

@@ -11,7 +11,7 @@ import jax
 import pytest
 
 from benchmarks import first_day
-from benchmarks.first_day import ENGINES, HEADER, REHEARSED, Day, Sizes, cases, compared, runs
+from benchmarks.first_day import REHEARSED, cases, compared, runs
 
 
 def test_without_an_accelerator_one_line_names_the_rehearsal(
@@ -32,18 +32,6 @@ def rows(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_rows_are_written_at_once_and_nothing_begins_without_time(tmp_path: Path) -> None:
-    day = Day(tmp_path, seconds=60.0)
-    day.ask("bits", "one", lambda: {"value": "equal: scan"}, K=10)
-    assert [row["value"] for row in rows(tmp_path)] == ["equal: scan"] and day.fine
-    day.longest = 50.0
-    day.ask("bits", "two", lambda: pytest.fail("it begins"), keep=20.0)
-    assert rows(tmp_path)[1]["value"] == "not played: no time" and day.fine
-    day.ask("speed", "three", lambda: {"value": 1 / 0}, lanes=8)
-    assert rows(tmp_path)[2]["value"] == "ZeroDivisionError: division by zero" and not day.fine
-    assert tuple(rows(tmp_path)[0]) == HEADER
-
-
 def test_an_engine_with_other_bits_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     simulate = first_day.jb.simulate
 
@@ -55,17 +43,6 @@ def test_an_engine_with_other_bits_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert compared(case, 2)["value"] == "equal: scan, kernel, leap"
     monkeypatch.setattr(first_day.jb, "simulate", other)
     assert compared(case, 2)["value"].startswith("DIFFER: leap ")
-
-
-def test_the_plan_of_a_device_asks_everything() -> None:
-    assert len(cases(100)) == 12
-    asked = list(runs(Sizes()))
-    assert {rounds for *_, rounds in asked} == {2_000, 20_000}
-    shapes = {(who, arms, lanes) for who, arms, lanes, _ in asked}
-    sizes = [(arms, 1 << power) for arms in (10, 100) for power in (10, 14, 17)]
-    assert {(who, *size) for size in sizes for who in ENGINES} <= shapes
-    assert {("textbook", *size) for size in sizes[:-1]} <= shapes
-    assert ("textbook", 100, 1 << 17) not in shapes and ("BTS, scan", 10, 1 << 14) in shapes
 
 
 @pytest.mark.integration

@@ -1,6 +1,4 @@
-"""Many policies that are a score and nothing else in one compiled program: rows of the contract
-that compile once.
-"""
+"""Many policies that are a score alone in one compiled program: rows that compile once."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ from jaxbandits.policies.base import IndexPolicy
 
 @pytree
 class Committee(IndexPolicy):
-    """A lane is played by the member ``member_id``; every member's score is computed and one
-    is taken.
-    """
+    """A lane is played by the member ``member_id``; every member's score is computed."""
 
     member_id: Any = leaf(integer=True, at_least=0)
     budget_ucb: IndexPolicy = leaf()
@@ -72,9 +68,7 @@ class Committee(IndexPolicy):
 
 @pytree
 class RestingCommittee(Committee):
-    """The same without the members whose scores do not rest: a wrapper rests only if all that it
-    wraps does.
-    """
+    """Without members whose scores do not rest: a wrapper rests only if all it wraps does."""
 
     rests: ClassVar[bool] = True
     rounding: ClassVar[float] = IndexPolicy.rounding

@@ -1,6 +1,4 @@
-"""Prints the hash of every policy's exact ledger as JSON: run by ``test_bits.py`` under other
-settings of jax.
-"""
+"""Prints the hash of every policy's ledger as JSON: by ``test_bits.py``, in other settings."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ def simulated(name: str, engine: str = "scan") -> str:
 
 
 def live(name: str) -> str:
-    """A policy's own decisions without the simulator, with hyper-parameters as plain Python
-    numbers.
-    """
+    """A policy's decisions without the simulator, hyper-parameters as plain numbers."""
     policy = {"omega_ucb": jb.policies.OmegaUCB(rho=0.3)}.get(name, POLICIES[name])
     step, rng = jax.jit(policy.step), np.random.default_rng(0)
     state = policy.init(jb.environments.FiniteSpec(arms=4))

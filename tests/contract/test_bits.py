@@ -1,6 +1,4 @@
-"""The same bits whatever surrounds a lane: devices, x64, other settings, the form in which a number
-is given.
-"""
+"""The same bits whatever surrounds a lane: devices, x64, other settings, a number's form."""
 
 from __future__ import annotations
 
@@ -125,9 +123,7 @@ def test_policies_of_one_call_do_not_touch_each_other() -> None:
 
 
 def test_all_policies_meet_the_same_world() -> None:
-    """A constant arm order: pull n of an arm gives one outcome, whoever pulls. One arm only, so all
-    play the same.
-    """
+    """A constant arm order: pull n of an arm gives one outcome, whoever pulls."""
     single = world("beta").take([0]).take([0])  # type: ignore[attr-defined]
     only = jax.tree.map(lambda x: np.asarray(x)[:, :1], single)
     results = [

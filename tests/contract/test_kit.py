@@ -208,15 +208,10 @@ def test_a_key_in_the_state_and_a_mistake_in_a_world_are_one_line_each() -> None
     }
     keyed = with_its_own(Policy, "KeyState", **brought)()
     for ask in (check_policy, lambda p, w, c: jb.simulate(p, w, c, key=KEY)):
-        with pytest.raises(
-            jb.InputError,
-            match=r"^KeyState\.init: state\.key: 'a jax key' given; it must be numbers.*$",
-        ):
+        with pytest.raises(jb.InputError, match=r"^KeyState\.init: state\.key: 'a jax key' given"):
             ask(keyed, world("bernoulli"), jb.Horizon(10))
     torn = as_a(with_its_own(FiniteArms, "Torn", pull=torn_pull), world("bernoulli"))
-    with pytest.raises(
-        jb.InputError, match=r"^torn_pull|Torn.pull: fails: TypeError: .*test_kit\.py, line \d+\)$"
-    ):
+    with pytest.raises(jb.InputError, match=r"^torn_pull|Torn.pull: fails: TypeError: .*test_kit"):
         check_environment(torn)
 
 
@@ -262,9 +257,7 @@ def test_levels_hold_for_rare_successes() -> None:
 
 @pytest.mark.integration
 def test_a_clock_reads_the_numbers_of_its_own_lane() -> None:
-    """As many marks as instances, or not: a number of each instance must meet the rounds of that
-    instance alone.
-    """
+    """As many marks as instances, or not: an instance's number meets its own rounds alone."""
     rule = CHECKS["every_lane_has_its_own_clock"]
     subject = Subject(MUCB(), world("bernoulli"), Paced(20, pace=(3, 2, 1)), KEY)
     rule(subject)
@@ -273,16 +266,12 @@ def test_a_clock_reads_the_numbers_of_its_own_lane() -> None:
         broken = dataclasses.replace(subject.base, ledger={**subject.base.ledger, "clock": wrong})
         altered = dataclasses.replace(subject)
         vars(altered)["base"] = broken
-        with pytest.raises(
-            AssertionError, match=r"instance 0, replicate 0, mark 1 of 5: clock is \d+, of the lane"
-        ):
+        with pytest.raises(AssertionError, match="instance 0, replicate 0, mark 1 of 5: clock"):
             rule(altered)
 
 
 def changing(**changes: Any) -> Any:
-    """Two arms whose outcomes are told otherwise: by name, from the world's state, the action and
-    the outcome.
-    """
+    """Two arms whose outcomes are told otherwise: by name, from state, action and outcome."""
 
     def pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
         after, outcome, *rest = FiniteArms.pull(self, state, action, key, round)
@@ -334,7 +323,7 @@ def test_means_may_change_from_pull_to_pull() -> None:
         ),
         (
             changing(expected_reward=lambda n, x: jnp.where(n < 4000, 0, x)),
-            "and the stated one .* standard errors away",
+            "the stated one .* away",
         ),
         (same_for_all, "another replicate gives the same"),
         (changing(reward=lambda n, x: x + 1), "is outside 0"),
@@ -350,14 +339,8 @@ def test_a_broken_environment_is_caught(pull: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("available", "message"),
     [
-        (
-            lambda self: jnp.ones(2, bool),
-            "instance 1: `available` says that arm 1 is there, and a pull of it is not valid",
-        ),
-        (
-            lambda self: jnp.array([True, False]),
-            "instance 0: .* arm 1 is not there, and a pull of it is valid",
-        ),
+        (lambda self: jnp.ones(2, bool), "instance 1: .* arm 1 is there"),
+        (lambda self: jnp.array([True, False]), "instance 0: .* arm 1 is not there"),
         (lambda self: jnp.ones(3, bool), r"`available` gives bool\[3\]; it must be bool\[2\]"),
     ],
 )
@@ -388,9 +371,7 @@ def test_values_that_are_not_the_means_are_caught() -> None:
         with_its_own(FiniteArms, values=swapped, addressed=False),
         FiniteArms.bernoulli([[0.5, 0.7]], [[0.6, 0.4]]),
     )
-    with pytest.raises(
-        AssertionError, match=r"`values` gives a mean reward of 0.4, but its outcomes one of 0.7"
-    ):
+    with pytest.raises(AssertionError, match=r"`values` gives a mean reward of 0.4"):
         check_environment(odd, key=KEY)
 
 
@@ -492,9 +473,7 @@ def test_transposed_means_are_told() -> None:
         world = FiniteArms.bernoulli(reward, cost)
         return jb.simulate(MUCB(), world, jb.Horizon(5), key=KEY, marks=1)
 
-    with pytest.warns(
-        UserWarning, match=r"3 instances of one arm each.*tables are \[instance, arm\]"
-    ):
+    with pytest.warns(UserWarning, match="3 instances of one arm each"):
         played([[0.5], [0.4], [0.3]], [[0.9], [0.3], [0.5]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -511,9 +490,7 @@ def test_a_lane_that_goes_on_after_its_end_is_caught() -> None:
     altered = dataclasses.replace(subject)
     vars(altered)["base"] = dataclasses.replace(subject.base, ledger=ledger)
     vars(altered)["run"] = lambda **_: altered.base
-    with pytest.raises(
-        AssertionError, match=r"instance 1, replicate 2: reward ends as .* in a plain"
-    ):
+    with pytest.raises(AssertionError, match="instance 1, replicate 2: reward ends as"):
         rule(altered)
 
 

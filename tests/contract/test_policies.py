@@ -1,6 +1,4 @@
-"""Every policy keeps the contract. A new policy is one more row; the worlds and constraints take
-turns.
-"""
+"""Every policy keeps the contract. A new policy is one more row; worlds take turns."""
 
 from __future__ import annotations
 

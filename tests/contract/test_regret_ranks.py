@@ -1,6 +1,4 @@
-"""At the end of runs under one constraint a ranking by regret is the ranking by reward, and nobody
-who keeps the constraint has a mean regret below 0; or ``regret`` says what ranks instead.
-"""
+"""Ranking by regret is ranking by reward, and nobody is below 0; or ``regret`` says so."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Threefry2x32 with 20 rounds in plain Python integers (from Salmon et al., SC 2011), and the
-addresses of draws.
-"""
+"""Threefry2x32, 20 rounds, in plain integers (Salmon et al., SC 2011), and addresses of draws."""
 
 from __future__ import annotations
 

@@ -99,9 +99,7 @@ def reservoir_of_a_table() -> jb.environments.Reservoir:
 
 
 def delayed() -> jb.environments.Delayed:
-    """Random delays, some outcomes lost, two budgets, the second of which pays for the last two
-    arms.
-    """
+    """Random delays, lost outcomes, two budgets, the second for the last two arms."""
     law = jb.environments.TableDelay.geometric(3.0, lost=0.05, instances=INSTANCES)
     return jb.environments.Delayed(
         empirical(), law, room=32, arrivals=2, patience=12, groups=(None, (2, 3))

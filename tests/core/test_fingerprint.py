@@ -1,6 +1,4 @@
-"""Edited code plays its own program (autoreload, patching, whatever a method reads); static values
-are told apart exactly.
-"""
+"""Edited code plays its own program (autoreload, patching, reads); static values differ exactly."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Two classes with the same fields are two structures: else jit may take the program of one for the
-other's.
-"""
+"""Two classes with the same fields are two structures: else jit may mix their programs."""
 
 from __future__ import annotations
 

@@ -75,9 +75,7 @@ def test_the_same_address_gives_the_same_bits_in_every_surrounding() -> None:
 
 
 def test_distinct_addresses_give_distinct_bits() -> None:
-    """All draws of a small experiment: 2¹³ 64-bit values, among which a repetition has probability
-    2⁻³⁹.
-    """
+    """All draws of a small experiment: 2¹³ 64-bit values repeat with probability 2⁻³⁹."""
     root, draws = (0, 7), []
     for instance, replicate in itertools.product(range(4), range(4)):
         for round, arm in itertools.product(range(8), range(8)):

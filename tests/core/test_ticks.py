@@ -1,6 +1,4 @@
-"""Exact money: every operation against Python's integers, and ten million pulls without a tick
-lost.
-"""
+"""Exact money: operations against Python's integers; ten million pulls lose no tick."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The gallery: short scripts that a stranger copies. The site executes them; so does the
-integration series.
-"""
+"""The gallery: short scripts that a stranger copies; the integration series executes them."""
 
 from __future__ import annotations
 
@@ -93,9 +91,7 @@ def test_the_style_is_that_of_all_pictures() -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
 def test_each_draws_in_time(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a warning, in 20 s on an idle machine; every panel has something in it, and words on
-    its axes.
-    """
+    """No warning, 20 s on an idle machine; every panel has content and words on its axes."""
     monkeypatch.setattr(plt, "show", lambda: None)
     plt.switch_backend("Agg")
     began = time.process_time()

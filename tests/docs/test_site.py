@@ -1,6 +1,4 @@
-"""The site without Sphinx: every public name has its place and says what it is; links lead
-somewhere.
-"""
+"""The site without Sphinx: every public name has its place and words; links lead somewhere."""
 
 from __future__ import annotations
 

@@ -80,15 +80,9 @@ SCORE_ALONE = r"policy: .* an index policy that chooses by its score alone"
     [
         (first(update=lambda p, s, *_: s.astype(jnp.float32)), "Broken.update: .* types: float32"),
         (first(update=lambda p, s, *_: jnp.append(s, 1)), r"update: .* shapes: \(3,\) != \(2,\)"),
-        (
-            first(update=lambda p, s, *_: (s, s)),
-            r"Broken.update: .* given: PyTreeDef\(\(\*, \*\)\)",
-        ),
+        (first(update=lambda p, s, *_: (s, s)), "Broken.update: .* given: PyTreeDef"),
         (first(update=lambda p, s, k, o: s + o.nonsense), "update: fails when traced.*nonsense"),
-        (
-            first(select=lambda *_: jnp.int32(0)),
-            r"select: it must give \(state, action\) like those",
-        ),
+        (first(select=lambda *_: jnp.int32(0)), "select: it must give"),
         (first(select=lambda p, s, *_: (s, jnp.float32(0))), "select: .* types: float32 != int32"),
         (first(select=lambda p, s, *_: (s, s)), r"select: .* leaves '1': shapes: \(2,\) != \(\)"),
         (first(init=lambda p, spec: spec.nothing), "Broken.init: fails when traced.*nothing"),
@@ -272,14 +266,8 @@ class Unprepared(jb.Horizon):
     [
         (Odd(rounds=5), r"Odd\.expected_clock: .*KeyError: 'expected_cost'"),
         (Odd(rounds=5, cap=0.5), r"Odd\.cap: 0\.5 given; it must be .*1"),
-        (
-            Unprepared(rounds=5),
-            r"Unprepared\.prepare: cap has shape \(\); it must have one row for",
-        ),
-        (
-            limit(charge=lambda _, *it: post(*it).reward),
-            r"Limit\.charge: it must give a ledger like",
-        ),
+        (Unprepared(rounds=5), "Unprepared\\.prepare: cap has shape"),
+        (limit(charge=lambda _, *it: post(*it).reward), "Limit\\.charge: it must give a ledger"),
     ],
 )
 def test_slips_of_a_constraint_are_named_before_anything_is_compiled(

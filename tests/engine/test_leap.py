@@ -1,6 +1,4 @@
-"""The leap engine gives the scan engine's bits, scores that rest do, and what it cannot run is
-refused.
-"""
+"""Leap gives scan's bits, scores that rest do, and what it cannot run is refused."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -131,9 +129,7 @@ def test_the_round_cap_is_met_exactly(cap):
 
 @jb.pytree
 class Jitter(jb.policies.IndexPolicy):
-    """A score that falls while its arm rests, by as much as ``rounding`` allows: from odd to even
-    rounds.
-    """
+    """A score that falls while its arm rests, by what ``rounding`` allows, odd to even."""
 
     rests = True
 
@@ -152,9 +148,7 @@ class Unwary(Jitter):
 
 @pytest.mark.integration
 def test_the_margin_decides_a_bit():
-    """Without it the leap engine plays an arm that another one leads by less than what a resting
-    score may fall.
-    """
+    """Without it leap plays an arm that is led by less than a resting score may fall."""
     arms = jb.environments.FiniteArms.empirical([[([1.0], [1.0])] * 3])
     budget = jb.TotalBudget(400.0, last_pull="counts")
     scan, leap = both(Jitter(), arms, budget)
@@ -194,9 +188,7 @@ def test_no_counterexample_is_found(seed, budget, rho, means):
 @pytest.mark.parametrize("policy", [jb.policies.BGreedy(), jb.policies.BudgetedThompson()])
 def test_leap_is_refused_by_name(policy):
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
-    with pytest.raises(
-        jb.InputError, match=f"engine: 'leap' given, but {type(policy).__name__}.*rests"
-    ):
+    with pytest.raises(jb.InputError, match=f"but {type(policy).__name__}.*rests"):
         jb.simulate(
             policy,
             arms,
@@ -271,9 +263,7 @@ def later_rounds(n: np.ndarray, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("name", RESTING)
 def test_scores_rest_in_float64(name: str) -> None:
-    """While an arm rests its score never falls as t grows: 10⁵ random states, exact formula in
-    float64.
-    """
+    """A resting arm's score never falls as t grows: 10⁵ random states, in float64."""
     n, reward, cost, reward_spread, cost_spread = random_states(100_000, seed=5)
     t, unit = later_rounds(n, 6), ticks.ONE
     with jax.enable_x64(True):
@@ -313,9 +303,7 @@ _ULPS = {"sqrt": 1, "rsqrt": 2, "div": 2}
 
 
 def coarse(name: str) -> Callable[[jax.Array, jax.Array], jax.Array]:
-    """A score as a GPU may compute it: square roots off by up to 1 unit in the last place,
-    quotients by up to 2.
-    """
+    """A score as on a GPU: square roots off by up to 1 ulp, quotients by up to 2."""
 
     def off(x: jax.Array, ulps: int, inputs: list[jax.Array], salt: jax.Array) -> jax.Array:
         # the same error for the same numbers, as a device has it
@@ -367,9 +355,7 @@ STATES, LATER = 100_000, 40
 
 
 def score_of_states(name: str) -> Callable[[jax.Array], jax.Array]:
-    """The scores of random states at rounds t, one of each; states are no constants, which XLA
-    would fold for long.
-    """
+    """Scores of random states at rounds t; states are no constants, which XLA would fold."""
     state, draw = statistics_of(*random_states(STATES, seed=8)), np.random.default_rng(9)
     leaves = jax.tree.map(
         lambda v: jnp.asarray(draw.choice(np.atleast_1d(v), STATES), jnp.float32), RESTING[name]
@@ -385,9 +371,7 @@ def largest_fall(
     rounds: int,
     until: Callable[[jax.Array], jax.Array] = lambda t: t,
 ) -> float:
-    """By how much of itself a score falls from one round to the next; or to the round that is aimed
-    at for that one.
-    """
+    """By how much of itself a score falls to the next round, or to the round aimed at."""
     worst, t = 0.0, jnp.asarray(later_rounds(random_states(STATES, seed=8)[0], 10), jnp.int32)
     highest = np.asarray(score(t))
     for later in range(1, rounds):

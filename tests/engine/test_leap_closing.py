@@ -1,6 +1,4 @@
-"""Arms that close: leap gives the bits of scan by stock, by schedule, by both, and where rounds
-pass.
-"""
+"""Arms that close: leap gives scan's bits by stock, by schedule, by both, in passed rounds."""
 
 from __future__ import annotations
 

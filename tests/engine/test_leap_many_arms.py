@@ -1,6 +1,4 @@
-"""The leap engine on reservoirs: the scan engine's bits where arms join, hundreds tie at +∞, sets
-are full.
-"""
+"""Leap on reservoirs: scan's bits where arms join, hundreds tie at +∞, sets are full."""
 
 from __future__ import annotations
 
@@ -98,9 +96,7 @@ def test_a_full_set_is_told_by_both_engines() -> None:
 
 @pytest.mark.integration
 def test_ties_are_decided_for_many_rounds_at_a_time() -> None:
-    """While hundreds of arms tie at +∞, a chunk of eight macro-steps plays far more rounds than
-    eight.
-    """
+    """While hundreds tie at +∞, eight macro-steps play far more rounds than eight."""
     lanes_, world = 4, reservoir()
     leaves = Settings.of(SampledArms(RCB(), ROOM), world.instances, world.spec).policy
     policy = jax.tree.map(
@@ -148,9 +144,7 @@ def test_ties_of_many_rounds_follow_the_tie_rule() -> None:
     "exploration", [LogExploration(), LogExploration(0.1), LogLogExploration()], ids=str
 )
 def test_exploration_never_falls(exploration: Any) -> None:
-    """In float32 as compiled, at every round up to 2²⁴: so an index of +∞ stays +∞ while its arm
-    rests.
-    """
+    """In float32 at every round up to 2²⁴: an index of +∞ stays so while its arm rests."""
     t = jnp.arange(1, 1 << 24, dtype=jnp.int32)
     leaves = jax.tree.map(jnp.float32, exploration)
     e = np.asarray(
@@ -164,9 +158,7 @@ def test_exploration_never_falls(exploration: Any) -> None:
 @pytest.mark.integration
 def test_an_arm_that_is_none_ends_its_lane_in_both_engines() -> None:
     def sampler(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """One arm in 400 has no mean reward; with this key, not the first 256, which are tried
-        before anything runs, but 322.
-        """
+        """One arm in 400 has no mean: not among the first 256, which are tried, but 322."""
         x = jax.random.uniform(key, (3,))
         return jnp.where(x[0] < 1 / 400, jnp.nan, 0.1 * x[1]), 0.9 + 0.1 * x[2]
 

@@ -1,6 +1,4 @@
-"""What fits, and that one more is refused by name: the table of limits in docs/limits.md, row by
-row.
-"""
+"""What fits, and one more is refused by name: the table of docs/limits.md, row by row."""
 
 from typing import Any
 
@@ -112,10 +110,7 @@ def test_resources():
 
 def test_pairs():
     law = {"cost": Linear(0.1), "penalty": Linear(0.1)}
-    with pytest.raises(
-        jb.InputError,
-        match=r"arms, limits: \(1048575, 17\) given; it must be at most 16777216 pairs",
-    ):
+    with pytest.raises(jb.InputError, match=r"arms, limits: \(1048575, 17\) given"):
         CensoredSpec.of(2**20 - 1, np.arange(1, 18) / 17, **law)
     assert CensoredSpec.of(2**20 - 1, np.arange(1, 17) / 16, **law).pairs < 2**24
 
@@ -123,10 +118,7 @@ def test_pairs():
 @pytest.mark.parametrize("name", ["replicates", "instance_ids"])
 @pytest.mark.parametrize("wrong", [[2**32], [-1], [0.5], [True], ["1"], [], [1, [2]], [3, 3]])
 def test_ids(name, wrong):
-    with pytest.raises(
-        jb.InputError,
-        match=f"{name}: .* must be a list of distinct whole numbers from 0 to 4294967295",
-    ):
+    with pytest.raises(jb.InputError, match=f"{name}: .* distinct whole numbers"):
         laid_out(**{name: wrong})
 
 
@@ -150,9 +142,7 @@ def test_a_set_of_127_arms_is_exact_where_the_total_has_a_part():
     assert ticks.join(ticks.add(nearly, -outcome.reward)) == -121 * ticks.ONE - 1
     assert WIDE.refuses(jnp.zeros(127, jnp.int32)) is None
     for more in (128, 200):
-        with pytest.raises(
-            jb.InputError, match=r"Sets.blank_action: .* set of L arms, int32.L., L from 1 to 127"
-        ):
+        with pytest.raises(jb.InputError, match=r"Sets.blank_action: .* L from 1 to 127"):
             laid_out(Sets(more), WIDE)
 
 
@@ -173,14 +163,9 @@ def test_an_action_that_is_no_arm(dtype):
 )
 def test_rounds_that_a_total_can_hold(policy, world, largest):
     assert laid_out(policy, world, jb.Horizon(largest)).tasks[0].cap[0] == largest
-    with pytest.raises(
-        jb.InputError,
-        match=f"rounds: {largest + 1} given; it must be at most {largest}, as a round may",
-    ):
+    with pytest.raises(jb.InputError, match=f"rounds: {largest + 1} given"):
         laid_out(policy, world, jb.Horizon(largest + 1))
-    with pytest.raises(
-        jb.InputError, match=f"max_rounds: {largest + 1} given; it must be at most {largest}"
-    ):
+    with pytest.raises(jb.InputError, match=f"max_rounds: {largest + 1} given"):
         laid_out(policy, world, BUDGET, max_rounds=largest + 1)
     assert laid_out(policy, world, jb.Horizon(largest + 1), max_rounds=5).tasks[0].cap[0] == 5
 
@@ -238,10 +223,7 @@ def test_what_may_bring_more_than_a_unit_is_played_round_by_round():
 
 def test_means_beyond_the_stated_bound():
     world = FiniteArms(ARMS.law, ARMS.mean_reward * 4, ARMS.mean_cost, ARMS.present)
-    with pytest.raises(
-        jb.InputError,
-        match=r"FiniteArms.values: a mean reward of size 2 given; it must be at most 1",
-    ):
+    with pytest.raises(jb.InputError, match=r"FiniteArms.values: a mean reward of size 2 given"):
         laid_out(world=world)
 
 
@@ -292,9 +274,7 @@ def test_ids_of_replicates_may_be_rows_of_a_list() -> None:
 
 
 def test_values_for_each_arm_are_asked_for_and_shown() -> None:
-    with pytest.raises(
-        jb.InputError, match=r"weights: 0.5 given; it must be an array with a value for each arm"
-    ):
+    with pytest.raises(jb.InputError, match=r"weights: 0.5 given"):
         laid_out(policies.FixedSplit(weights=0.5))
     splits = [policies.FixedSplit([3.0, 1.0]), policies.FixedSplit([1.0, 3.0])]
     assert laid_out(splits).settings == (

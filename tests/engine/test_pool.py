@@ -122,9 +122,7 @@ def test_what_fails_in_a_worker_reaches_the_caller(monkeypatch):
 
 
 def test_a_late_failure_leaves_the_next_try_alone(monkeypatch):
-    """Two workers serve a queue and fail one after the other; in between, its task is given to a
-    new queue.
-    """
+    """Two workers fail one after the other; in between, the task is given to a new queue."""
     real, again, served, lock = pool.Queue.serve, threading.Event(), [], threading.Lock()
 
     def serve(queue, number, device):

@@ -1,6 +1,4 @@
-"""Systems without fcntl, resource, signals of Unix: simulated by taking these away in a process of
-its own.
-"""
+"""Systems without fcntl, resource and Unix signals, simulated in a process of its own."""
 
 from __future__ import annotations
 

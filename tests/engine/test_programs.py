@@ -1,6 +1,4 @@
-"""Programs that another process left on disk: the same bits, no trace; never a program of other
-code.
-"""
+"""Programs another process left on disk: the same bits, no trace; never of other code."""
 
 from pathlib import Path
 from typing import Any

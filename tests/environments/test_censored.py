@@ -1,6 +1,4 @@
-"""Environments of censored arms: laws, means, saturation, pairing, and what is refused before
-anything runs.
-"""
+"""Censored arms: laws, means, saturation, pairing, and what is refused before a run."""
 
 from __future__ import annotations
 
@@ -340,10 +338,7 @@ def dips(x: jax.Array) -> jax.Array:
         ({"penalty": Linear(-1.0)}, "penalty: .* from 0 to 100 at every limit"),
         ({"penalty": dips}, r"penalty: .* must be increasing from limit 0.4 to 0.5"),
         ({"penalty": 3.0}, "penalty: 3.0 given; it must be a JAX function"),
-        (
-            {"cost": Linear(1.5)},
-            r"cost: 1.0[0-9]* given; it must be in \[0, 1\] for every consumption",
-        ),
+        ({"cost": Linear(1.5)}, r"cost: 1.0[0-9]* given"),
         ({"cost": lambda x: x - 0.1}, r"cost: -0.1[0-9]* given; it must be in \[0, 1\]"),
         ({"cost": dips}, "cost: .* increasing in the consumption"),
         ({"cost": np.array([1.0])}, "cost: .* a JAX function"),
@@ -387,9 +382,7 @@ def test_bad_laws_are_refused() -> None:
     ):
         with pytest.raises(jb.InputError, match=message):
             row_arms(bad_rows, **game)
-    with pytest.raises(
-        jb.InputError, match="names: 'Poscorr' given; it must be 'PosCorr' or 'NegCorr' or 'Indep'"
-    ):
+    with pytest.raises(jb.InputError, match="names: 'Poscorr' given"):
         g1(["Poscorr"])
 
 
@@ -399,15 +392,11 @@ def test_policies_are_refused_where_they_cannot_play() -> None:
     def play(policy: jb.Policy, environment: Any = world) -> None:
         jb.simulate(policy, environment, jb.Horizon(10), key=KEY)
 
-    with pytest.raises(
-        jb.InputError, match="it must be an environment wrapped as RevealConsumption"
-    ):
+    with pytest.raises(jb.InputError, match="wrapped as RevealConsumption"):
         play(RCUCB("literal"))
     with pytest.raises(jb.InputError, match="RevealConsumption"):
         play(ZRCUCB("literal", horizon=10))
-    with pytest.raises(
-        jb.InputError, match="survival: 'leagl' given; it must be 'literal' or 'legal'"
-    ):
+    with pytest.raises(jb.InputError, match="survival: 'leagl' given"):
         play(RCUCB("leagl"))
     with pytest.raises(jb.InputError, match="width: 'two' given; it must be 'lambda' or 'one'"):
         play(UCBReduction("two"))
@@ -415,9 +404,7 @@ def test_policies_are_refused_where_they_cannot_play() -> None:
         play(ThompsonReduction("local"))
     with pytest.raises(jb.InputError, match=r"limits: .* must be 2\*\*depth equally spaced"):
         play(ZRCUCB("legal", horizon=10), g1(arms=2, limits=10))
-    with pytest.raises(
-        jb.InputError, match=r"ZRCUCB.alpha: 1.0 given; it must be a finite number above 1"
-    ):
+    with pytest.raises(jb.InputError, match=r"ZRCUCB.alpha: 1.0 given"):
         play(ZRCUCB("legal", horizon=10, alpha=1.0))
     with pytest.raises(jb.InputError, match=r"RCUCB.alpha: 0.0 given"):
         play(RCUCB("legal", alpha=0.0))

@@ -1,6 +1,4 @@
-"""Arms that close: what could be bought at most, a loop of one's own, and every policy keeps to
-what is open.
-"""
+"""Arms that close: the most that could be bought, a plain loop, and all keep to what is open."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ from tests.policies.drawn import outcomes
 def exhaustive(
     reward: np.ndarray, cost: np.ndarray, budget: int, caps: tuple[int, ...]
 ) -> tuple[float, float]:
-    """(the most that any policy earns on average, what the order by reward/cost earns), costs of 0
-    or 1.
-    """
+    """(the most any policy earns on average, what the order by ratio earns), costs 0 or 1."""
 
     @cache
     def value(money: int, stock: tuple[int, ...], greedy: bool) -> float:
@@ -73,6 +69,11 @@ def test_the_most_that_can_be_bought() -> None:
     np.testing.assert_allclose(
         bought(reward, cost, np.full(3, np.inf), 40.0, parts), (60.0, 1.2), rtol=1e-9
     )
+    # open for ever, the second arm shut: a part without an end is no limit
+    endless = np.array([np.inf]), np.array([[True, False, True]])
+    np.testing.assert_allclose(
+        bought(reward, cost, np.full(3, np.inf), 30.0, endless), (36.0, 1.2), rtol=1e-12
+    )
     assert exhaustive(np.array([0.9, 0.4]), np.array([0.8, 0.5]), 3, (2, 10))[0] == pytest.approx(
         2.914375, abs=1e-12
     )
@@ -82,9 +83,7 @@ def test_the_most_that_can_be_bought() -> None:
 
 
 def test_a_capped_world_pays_what_an_exhaustive_search_says() -> None:
-    """200 tiny instances, each played by who knows the ratios: no policy earns more, and this one
-    as much.
-    """
+    """200 tiny instances: no policy earns more, and who knows the ratios as much."""
     rng, instances, replicates = np.random.default_rng(49), 200, 400
     reward, cost = rng.uniform(0.05, 0.95, (2, instances, 3))
     caps, budget = rng.integers(0, 6, (instances, 3)), rng.integers(1, 5, instances)
@@ -192,9 +191,7 @@ STOCK = np.array([[12, 40, 7, 30], [25, 6, 14, 40], [9, 30, 30, 11]])
 
 
 def closing(name: str) -> jb.Environment:
-    """The contract's worlds with arms that sell out, close for some rounds, one after the other and
-    all together.
-    """
+    """The contract's worlds with arms that sell out, close for some rounds, or all close."""
     inner = several_resources() if name.startswith("several") else bernoulli()
     world: jb.Environment = Stocked.of(inner, pulls=STOCK, shown=SHOWN, at=[16, 30, 36, 50])
     if name == "delayed":
@@ -333,20 +330,13 @@ def test_limits_that_are_none(fields: dict[str, Any], message: str) -> None:
 def test_what_cannot_be_asked_of_it_is_refused_by_name() -> None:
     arms = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
     world, budget = Stocked.of(arms, pulls=5), jb.TotalBudget(3.0, last_pull="counts")
-    with pytest.raises(
-        jb.InputError, match="world: 'Stocked' given; it must be arms that never close"
-    ):
+    with pytest.raises(jb.InputError, match="world: 'Stocked' given"):
         Stocked.of(world, pulls=3)
     reservoir = jb.environments.Reservoir.ratio(KEY, instances=2, capacity=4)
-    with pytest.raises(
-        jb.InputError, match="world: 'Reservoir' given; it must be one that tells the means of each"
-    ):
+    with pytest.raises(jb.InputError, match="world: 'Reservoir' given"):
         Stocked.of(reservoir, pulls=3)
     purse = Stocked.of(arms, money=5.0)
-    with pytest.raises(
-        jb.InputError,
-        match="engine: 'leap' given, but Stocked does not give its outcomes by address",
-    ):
+    with pytest.raises(jb.InputError, match="Stocked does not give its outcomes by address"):
         jb.simulate(policies.MUCB(), purse, budget, key=KEY, engine="leap")
     with pytest.raises(jb.InputError, match=r"MRCB.blank_action: .* Stocked it must be one arm"):
         jb.simulate(policies.MRCB(pulls=2), world, budget, key=KEY)
@@ -357,9 +347,7 @@ def test_what_cannot_be_asked_of_it_is_refused_by_name() -> None:
 
 
 def test_the_kit_knows_what_is_closed() -> None:
-    """Right worlds pass; one whose ``open`` says more than can be pulled, and one that opens
-    earlier, do not.
-    """
+    """Right worlds pass; an ``open`` that says too much, or opens earlier, does not."""
     arms = FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.8]], [[0.5, 0.4], [0.7, 0.2]])
     schedule = np.array([[True, True], [False, False], [False, True]])
     right = Stocked.of(
@@ -374,14 +362,8 @@ def test_the_kit_knows_what_is_closed() -> None:
         return jnp.int32(2**31 - 1)
 
     for brought, message in (
-        (
-            {"pull": sells_on},
-            "instance 0: in round 20 `open` says that arm 0 is closed, and a pull of it is valid",
-        ),
-        (
-            {"opens_next": never},
-            "instance 0: in round 20 `opens_next` says never, and in round 40 an",
-        ),
+        ({"pull": sells_on}, "in round 20 .* arm 0 is closed, and"),
+        ({"opens_next": never}, "in round 20 `opens_next` says never"),
     ):
         wrong = as_a(with_its_own(Stocked, **brought), dataclasses.replace(right, purse=None))
         with pytest.raises(AssertionError, match=message):

@@ -1,6 +1,4 @@
-"""Worlds with contexts: their benchmarks against linear programs and by hand, laws, late outcomes,
-absent arms.
-"""
+"""Worlds with contexts: benchmarks against programs and by hand, laws, late outcomes."""
 
 from __future__ import annotations
 
@@ -32,10 +30,10 @@ from jaxbandits.environments import (
     UnitSphere,
     WithNullArm,
 )
-from jaxbandits.environments.noise import Bernoulli, Tent
+from jaxbandits.environments.noise import Tent
 from jaxbandits.policies import Bonus, ContextualOracle, ContextualPacer, LinearRate, LinUCB
 from jaxbandits.policies.base import Plan, largest
-from jaxbandits.testing import assert_same_results, check_environment
+from jaxbandits.testing import assert_same_results
 
 KEY = jax.random.key(50)
 R = np.array([[0.2, 0.9], [0.8, 0.9], [0.5, 0.6], [0.1, 0.8]])
@@ -98,9 +96,7 @@ def tiny(rows: Any = None) -> ContextualArms:
 
 
 def test_no_policy_gains_more_than_the_benchmark() -> None:
-    """Of worlds with an exact optimum: the oracle comes near T·OPT, and nobody above it but by
-    chance.
-    """
+    """With an exact optimum: the oracle comes near T·OPT, others above it by chance only."""
     world, rounds = tiny(), 4000
     limit = jb.TotalBudget([rounds / 4], last_pull="forfeits", rounds=rounds)
     best = world.value_of_context(limit)[0]
@@ -247,31 +243,17 @@ def test_a_tent_has_its_mean() -> None:
         assert abs(x.mean() - mean) <= 4 * half / np.sqrt(3 * x.size) + 0.5
 
 
-def worlds() -> dict[str, Any]:
+def linear() -> ContextualArms:
     rng = np.random.default_rng(4)
     theta = [rng.uniform(-0.3, 0.3, (2, 3, 4)) for _ in range(2)]
     theta[0][..., 0] = theta[1][..., 0] = 0.5
     present = np.array([[True, True, True], [True, False, True]])
-    costs = np.stack([theta[1], theta[0]], axis=2)
-    means = LinearMeans.of(theta[0]), LinearMeans.of(costs, 2)
-    return {
-        "linear": ContextualArms.linear(*theta, Gaussian(3), present=present),
-        "logistic, rows": ContextualArms.logistic(theta[0][:, :1], costs[:, :1], Gaussian(3, arms=3), Tent(), 2),
-        "rows": ContextualArms.of(
-            *means, Rows.of(rng.normal(size=(9, 3)), None, 2), Bernoulli(), 2
-        ),
-    }  # fmt: skip
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize("name", ["linear", "logistic, rows", "rows"])
-def test_contextual_worlds_keep_the_contract(name: str) -> None:
-    check_environment(worlds()[name], key=KEY, counted=False, pulls=2048)
+    return ContextualArms.linear(*theta, Gaussian(3), present=present)
 
 
 def test_outcomes_are_around_the_means_of_the_context() -> None:
     """A pull of the kit has the mean of another round's context if `pull` does not call `context`."""
-    world = jax.tree.map(lambda x: jnp.asarray(x)[0], worlds()["linear"])
+    world = jax.tree.map(lambda x: jnp.asarray(x)[0], linear())
     for t in (1, 5):
         x = world.context(KEY, jnp.int32(t))
         _, outcome, _, _ = world.pull(world.start(), jnp.int32(2), KEY, jnp.int32(t))
@@ -295,9 +277,7 @@ class Spelled(jb.environments.ContextLaw):
 
 @jb.pytree
 class Spells(jb.Policy):
-    """Remembers Σ of the contexts that it learnt from, and of the rounds in which they were
-    decided.
-    """
+    """Remembers Σ of the contexts that it learnt from, and the rounds of their decisions."""
 
     plays = jb.environments.FiniteSpec
 
@@ -329,7 +309,7 @@ def test_late_outcomes_bring_their_own_context(late: int) -> None:
 
 @pytest.mark.integration
 def test_without_delay_in_flight_plays_what_the_policy_plays() -> None:
-    world = worlds()["linear"]
+    world = linear()
     policy = LinUCB(price=0.4, explore=Bonus(1.0))
     limit = jb.Horizon(150)
     plain = jb.simulate(policy, world, limit, key=KEY, replicates=3, marks=3)
@@ -444,11 +424,9 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
 
 
 def test_what_is_refused() -> None:
-    world, arms = worlds()["linear"], jb.environments.FiniteArms.bernoulli([0.5], [0.5])
+    world, arms = linear(), jb.environments.FiniteArms.bernoulli([0.5], [0.5])
     keywords = {"key": KEY, "marks": 1}
-    with pytest.raises(
-        InputError, match="'no contexts' given; it must be one with contexts for LinUCB"
-    ):
+    with pytest.raises(InputError, match="'no contexts' given"):
         jb.simulate(LinUCB(), arms, jb.Horizon(5), **keywords)
     with pytest.raises(InputError, match="one would wait for ever"):
         jb.simulate(
@@ -462,9 +440,7 @@ def test_what_is_refused() -> None:
         jb.simulate(LinearRate(), WithNullArm(world), jb.Horizon(5), **keywords)
     with pytest.raises(InputError, match="constraint: one without a pace given"):
         jb.simulate(ContextualPacer(), world, jb.TotalBudget(5.0, last_pull="counts"), **keywords)
-    with pytest.raises(
-        InputError, match=r"rounds: 20000000 given; it must be at most 16777216 for LinUCB"
-    ):
+    with pytest.raises(InputError, match=r"rounds: 20000000 given"):
         jb.simulate(LinUCB(), world, jb.Horizon(20_000_000), **keywords)
     with pytest.raises(InputError, match="shared: True given"):
         jb.simulate(LinUCB(shared=True), world, jb.Horizon(5), **keywords)

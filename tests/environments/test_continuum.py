@@ -1,6 +1,4 @@
-"""The continuum: outcomes by address, means, noise, checks before anything runs; bids in logged
-auctions.
-"""
+"""The continuum: outcomes by address, means, noise, checks; bids in logged auctions."""
 
 from __future__ import annotations
 
@@ -87,9 +85,7 @@ def test_the_best_rate_is_that_of_the_continuum() -> None:
 
 
 def test_an_outcome_belongs_to_the_point_and_its_count() -> None:
-    """Whatever else is played in between; and two points that are new in different rounds meet
-    different outcomes.
-    """
+    """Whatever is played in between; points new in different rounds meet different outcomes."""
     lane, key = at_instance(jax.tree.map(jnp.asarray, world()), jnp.int32(1)), jax.random.key(4)
 
     @jax.jit
@@ -108,9 +104,7 @@ def test_an_outcome_belongs_to_the_point_and_its_count() -> None:
 
 
 def test_beta_noise_has_the_law_and_the_mean() -> None:
-    """At a tabulated mean the law is the Beta law (KS distance), in between its mean is the stated
-    one.
-    """
+    """At a tabulated mean the law is Beta (KS distance), between the mean is the stated one."""
     noise = Beta(3.0)
     words = jnp.arange(2**16, dtype=jnp.uint32) * jnp.uint32(2**16) + jnp.uint32(2**15)
     outcomes = jax.jit(jax.vmap(noise.outcome, (None, 0)))
@@ -150,23 +144,14 @@ def wrong(**more: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (
-            {"parameters": {"level": [0.3, 1.2]}},
-            r"mean_cost: 1.2 at x = 0 in instance 1; .* \[0, 1\]",
-        ),
+        ({"parameters": {"level": [0.3, 1.2]}}, "mean_cost: 1.2 at x = 0 in instance 1"),
         ({"parameters": {"level": [np.nan]}}, "mean_cost: nan at x = 0 in instance 0"),
         ({"parameters": {"level": [0.0]}}, "an arm with mean cost 0 given"),
         ({"parameters": {"level": 0.5}}, "parameters: .* it must be arrays"),
         ({"parameters": {"level": [0.5], "other": [1, 2]}}, "parameters: .* of one length"),
-        (
-            {"lipschitz_reward": -1.0},
-            "lipschitz_reward: -1.0 given; it must be finite and at least 0",
-        ),
+        ({"lipschitz_reward": -1.0}, "lipschitz_reward: -1.0 given"),
         ({"lipschitz_cost": [1, 2, 3]}, "lipschitz_cost: .* it must be one number"),
-        (
-            {"cost_noise": Beta(0.0)},
-            "Beta.concentration: 0.0 given; it must be a finite number above",
-        ),
+        ({"cost_noise": Beta(0.0)}, "Beta.concentration: 0.0 given"),
         ({"remembered": 0}, "remembered: 0 given; it must be a whole number from 1 to 4096"),
     ],
 )
@@ -177,10 +162,7 @@ def test_impossible_worlds(more: dict[str, Any], message: str) -> None:
 
 
 def test_a_steeper_place_is_a_warning() -> None:
-    with pytest.warns(
-        UserWarning,
-        match="lipschitz_reward: 0.1 given for instance 0, but the mean reward has a slope of 0.5",
-    ):
+    with pytest.warns(UserWarning, match="lipschitz_reward: 0.1 given for instance 0"):
         wrong(lipschitz_reward=0.1)
 
 

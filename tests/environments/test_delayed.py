@@ -1,6 +1,4 @@
-"""Requests in flight and budgets that renew: against a plain twin, and the service against the
-simulator.
-"""
+"""Requests in flight and budgets that renew: against a plain twin and the service."""
 
 from __future__ import annotations
 
@@ -147,9 +145,7 @@ class Round(NamedTuple):
 def replayed(
     name: str, run: int, booked: Callable[[Round], None] = lambda now: None
 ) -> Iterator[Round]:
-    """A lane's decisions, round by round; ``booked`` is told of each when the twin has booked it,
-    before arrivals.
-    """
+    """A lane's decisions, round by round; ``booked`` is told of each before arrivals."""
     lane, twin = jax.tree.map(lambda x: x[run], lanes(name)), fresh_twin()
     wait = delays(run, lane.action)
     for i, arm in enumerate(lane.action.tolist()):
@@ -168,9 +164,7 @@ def replayed(
 
 
 def test_the_simulator_agrees_with_a_plain_twin():
-    """Queue, statistics, open requests, money of every round in whole ticks; decisions by float64
-    scores.
-    """
+    """Queue, statistics, open requests, money in whole ticks; decisions by float64 scores."""
     skips, arrived, late = 0, [], False
 
     def booked(now: Round) -> None:
@@ -234,9 +228,7 @@ class Forecast:
 
 
 def serve(name: str, run: int) -> None:
-    """The same requests and arrivals, delays, losses and reservations included: the same decisions
-    and state.
-    """
+    """The same requests, delays, losses and reservations: the same decisions and state."""
     rounds, now = list(replayed(name, run)), [0.0]
     key = jax.random.wrap_key_data(domain_words(streams.root_key(KEY), 0, run, Domain.POLICY))
     names = ("a", "b", "c")
@@ -376,9 +368,7 @@ def dear() -> FiniteArms:
 
 
 def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
-    """What is known of every cost are the outcomes of six rounds ago; budgets are charged these,
-    and open bounds.
-    """
+    """Outcomes of six rounds ago are known; budgets are charged these, and open bounds."""
     rounds, bound = 40, (1.0, 1.0, 1.0)
     late = Delayed(dear(), FixedDelay(5), room=8)
     limit = jb.TotalBudget([60.0, 60.0], last_pull="counts", rounds=60)
@@ -408,16 +398,12 @@ def test_several_costs_arrive_together_and_are_held_and_given_back() -> None:
     assert not ticks.join(lane.ledger.audit["violation"]).any()
     assert not is_pull.all()
     assert is_pull.sum() > 20
-    with pytest.raises(
-        jb.InputError, match=r"groups: .* it must be \(None,\): the world has 2 costs"
-    ):
+    with pytest.raises(jb.InputError, match=r"groups: .* the world has 2 costs"):
         Delayed(dear(), groups=(None, (1,))).check()
 
 
 def test_decisions_of_a_batch_see_nothing_of_each_other():
-    """Statistics change between batches only, and an index policy spreads: all arms before any
-    comes twice.
-    """
+    """Statistics change between batches only, and an index policy spreads its pulls."""
     rounds, size = 24, 6
     batches = Delayed(FiniteArms.empirical(logs()), Batched(size), room=size)
     lane = jb.rollout(InFlight(OmegaUCB()), batches, jb.Horizon(rounds), key=KEY, rounds=rounds)
@@ -499,17 +485,13 @@ def test_those_who_pace_say_what_they_miss():
         jb.simulate(
             InFlight(PricePacer()), Delayed(FiniteArms.empirical(logs())), jb.Horizon(5), key=KEY
         )
-    with pytest.raises(
-        jb.InputError, match=r"budgets: \(\) given; it must be at least one for PricePacer"
-    ):
+    with pytest.raises(jb.InputError, match=r"budgets: \(\) given"):
         jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, key=KEY)
 
 
 @pytest.mark.parametrize("carries", [False, True])
 def test_amounts_without_end_do_not_wrap(carries: bool) -> None:
-    """10⁹ in each of 600 periods is more than a total holds: it is as much as one holds, and never
-    less than before.
-    """
+    """10⁹ in each of 600 periods, more than a total holds, is as much as one holds."""
     prepared = jb.Renewing([1e9, 2.0], [1, 1], [1] * 600, carry_over=carries).prepare(world())
     granted = ticks.join(prepared.granted)
     assert (granted > 0).all() and (np.diff(granted, axis=1) >= 0).all()
@@ -594,9 +576,7 @@ def test_a_price_for_each_of_two_equal_costs_is_one_cost_with_two_budgets() -> N
 
 
 def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
-    """Either may be the scarce one: nothing is overspent, the scarce one is used up, and little is
-    lost.
-    """
+    """Either may be scarce: nothing is overspent, the scarce one is used up, little is lost."""
     for amounts in ((40.0, 90.0), (90.0, 40.0)):
         limit, late = money_and_tokens(200, *amounts), Delayed(dear(), FixedDelay(3), room=8)
         policy = InFlight(PricePacer(budgets=2))
@@ -605,9 +585,7 @@ def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
         spent, scarce = result.spent.values[0, 0, :, 0], int(np.argmin(amounts))
         assert (spent[:, scarce] > 0.93 * 10 * amounts[scarce]).all()
         assert (result.regret.values < 0.1 * result.best_rate[0] * 2000).all()
-    with pytest.raises(
-        jb.InputError, match=r"PricePacer.budgets: 1 given; it must be 2, one for each cost"
-    ):
+    with pytest.raises(jb.InputError, match=r"budgets: 1 given; .* for each cost"):
         jb.simulate(InFlight(PricePacer()), late, limit, key=KEY)
 
 

@@ -1,6 +1,4 @@
-"""Worlds that change: a standing one gives today's bits, draws keep their address, benchmarks are
-exact.
-"""
+"""Worlds that change: a standing one's bits, addresses, exact benchmarks."""
 
 from __future__ import annotations
 
@@ -63,9 +61,7 @@ def test_a_world_that_stands_gives_its_own_bits(
 
 
 def test_a_draw_keeps_its_address_and_goes_through_the_law_of_its_round() -> None:
-    """The n-th pull of an arm is the same uniform in every segment: with a larger mean it never
-    brings less.
-    """
+    """An arm's n-th pull is the same uniform in every segment: a larger mean brings no less."""
     low, high = (FiniteArms.bernoulli([m, 0.5], [0.5, 0.5]) for m in (0.3, 0.7))
     both = Piecewise.of([low, high], at=[101])
     only = Schedule(at=[1], arms=[0])
@@ -165,9 +161,7 @@ def test_the_benchmark_is_the_value_of_the_linear_program() -> None:
 @pytest.mark.integration
 @pytest.mark.filterwarnings("ignore:.*round_cap")
 def test_no_lane_of_any_policy_has_a_regret_below_0() -> None:
-    """200 worlds with random costs, with a null arm and without, at every mark: the oracle's lanes
-    and others'.
-    """
+    """200 worlds with random costs, with and without null arm, at every mark."""
     rng, worlds, budget = np.random.default_rng(55), 200, jb.TotalBudget(20.0, last_pull="counts")
     reward, cost = rng.random((2, 4, worlds, 3))
     at = np.sort(rng.permuted(np.tile(np.arange(2, 90), (worlds, 1)), axis=1)[:, :3], axis=1)
@@ -197,9 +191,7 @@ def test_no_lane_of_any_policy_has_a_regret_below_0() -> None:
 
 
 def test_luck_with_random_costs_is_no_regret_below_0() -> None:
-    """One arm: who plays it plays the best there is, though lucky costs take it to the cheap
-    segment beyond V(B).
-    """
+    """One arm plays the best there is, though luck takes it to the cheap segment beyond V(B)."""
     only, budget = Schedule([1], [0]), jb.TotalBudget(40.0, last_pull="counts")
     moving = Piecewise.bernoulli([[0.5], [1.0]], [[0.5], [0.01]], at=[81])
     result = jb.simulate(only, moving, budget, key=KEY, replicates=2000, marks=1)
@@ -249,9 +241,7 @@ def some_worlds() -> list[Piecewise]:
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.quick_rows("0")
 def test_who_plays_the_benchmark_has_regret_exactly_0(number: int) -> None:
-    """By rounds at every mark; by money where the run ends inside a segment, whatever its costs
-    were.
-    """
+    """By rounds at every mark; by money where the run ends inside a segment."""
     moving = some_worlds()[number]
     horizon = jb.Horizon(200)
     result = jb.simulate(
@@ -271,9 +261,7 @@ def test_who_plays_the_benchmark_has_regret_exactly_0(number: int) -> None:
 
 
 def test_with_certain_costs_a_budget_is_planned_to_the_tick() -> None:
-    """Cheap now, good later: who knows waits with the cheap arm, and the null arm makes waiting
-    free.
-    """
+    """Cheap now, good later: who knows waits, and the null arm makes waiting free."""
 
     def certain(*arms: tuple[float, float]) -> FiniteArms:
         return FiniteArms.empirical([[([r], [c]) for r, c in arms]])

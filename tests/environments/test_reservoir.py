@@ -109,10 +109,7 @@ POSITIVE = "a finite number above 0"
     [
         ({"beta": 0.0}, rf"beta: 0\.0 given; it must be {POSITIVE}"),
         ({"beta": "flat"}, rf"beta: 'flat' given; it must be {POSITIVE}"),
-        (
-            {"beta": [1.0] * 3},
-            r"beta: an array of shape \(3,\) given; it must be one number, or \[2\]",
-        ),
+        ({"beta": [1.0] * 3}, r"beta: an array of shape \(3,\) given"),
         ({"least_cost": 0.6}, r"least_cost: 0\.6 given; it must be at most 0\.5, the smaller of"),
         ({"least_cost": 1.5, "best_ratio": 0.1}, r"least_cost: 1\.5 given; it must be at most 1,"),
         ({"best_ratio": np.inf}, rf"best_ratio: inf given; it must be {POSITIVE}"),
@@ -139,17 +136,9 @@ def test_a_sampler_that_breaks_its_promise() -> None:
         return Reservoir.sampled(sampler, KEY, **fields)
 
     half = jnp.float32(0.5)
-    with pytest.raises(
-        jb.InputError, match=r"sampler: .* gives arm 0 of instance 0 means outside \[0, 1\]"
-    ):
+    with pytest.raises(jb.InputError, match=r"sampler: .* arm 0 of instance 0 means"):
         play(arms(lambda key: (half, jnp.float32(1.5))))
-    with pytest.raises(
-        jb.InputError,
-        match=r"gives arm 0 of instance 0 0\.25; it must give a mean cost of at least",
-    ):
+    with pytest.raises(jb.InputError, match=r"arm 0 of instance 0 0\.25; .* mean cost"):
         play(arms(lambda key: (half / 4, half / 2)))
-    with pytest.raises(
-        jb.InputError,
-        match=r"gives arm 0 of instance 0 1; it must give a ratio .* at most best_ratio",
-    ):
+    with pytest.raises(jb.InputError, match=r"arm 0 of instance 0 1; .* ratio"):
         play(arms(lambda key: (half, half), best_ratio=0.5))

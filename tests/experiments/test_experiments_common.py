@@ -1,6 +1,4 @@
-"""What all experiments share: items by name, rows that stay, verdicts by size, and what was played
-before.
-"""
+"""What all experiments share: items, rows that stay, verdicts by size, runs on disk."""
 
 from __future__ import annotations
 
@@ -50,34 +48,11 @@ def test_rows_of_other_items_stay_when_some_are_run_alone(tmp_path: Path) -> Non
     assert verdicts(tmp_path)["one"] == ("no", "a note")
 
 
-def test_rows_stay_whatever_their_names(tmp_path: Path) -> None:
-    def odd_items(options: Options) -> list[Row]:
-        return [row("Fig. 4 what", 1), row("α = 2: regret", 2)]
-
-    experiment = Experiment("made", {"fig4": odd_items, "one": item("one")})
-    experiment.run(Options(full=True, out=tmp_path))
-    assert [line.item for line in experiment.run(Options(full=True, only="one", out=tmp_path))] == [
-        "Fig. 4 what", "α = 2: regret", "one: what"
-    ]  # fmt: skip
-
-
-def test_an_unknown_item_is_said_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"--only: 'one_' given; it must be one of one, two_a, two_b; did you mean one\?",
-    ):
-        MADE.run(Options(only="one_", out=tmp_path / "new"))
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["omega_ucb", "--only", "figre1"], "--only: 'figre1' given; .*; did you mean figure1\\?"),
-        (
-            ["suakk"],
-            "NAME: 'suakk' given; it must be one of b_zoom, .*, suak; did you mean suak\\?",
-        ),
+        (["suakk"], "NAME: 'suakk' given.*; did you mean suak\\?"),
     ],
 )
 def test_what_is_not_there_is_refused_in_one_line(

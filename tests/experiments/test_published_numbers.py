@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import policies_page
 from experiments import published
-from experiments.published import DOCS, lines, lookup, made_anew, pages, quote, rendered, written
+from experiments.published import DOCS, lines, lookup, pages, quote, rendered, written
 from jaxbandits.apps.comparison.plan import POLICIES
 
 PAGES = {
@@ -143,19 +143,6 @@ def test_a_changed_number_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(published, "DOCS", tmp_path)
     published.main()
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == PAGES[page]
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("B => no such {0}", "rcb.csv has no row 'no such ω'"),
-        ("B => far: regret: RCB-I, β = 1, B = 316000 => {note/no such (.)/}", "no 'no such"),
-        ("every far: regret: RCB-I, β = 1, .*", "left out of a table of rcb: .*316000"),
-    ],
-)
-def test_a_row_that_is_not_there_or_not_shown_is_named(spec: str, message: str) -> None:
-    with pytest.raises(LookupError, match=message):
-        made_anew("rcb", spec, "| | B |\n|---|---|\n| ω | 1 |\n")
 
 
 def test_numbers_are_written_as_pages_have_them() -> None:

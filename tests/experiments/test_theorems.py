@@ -1,6 +1,4 @@
-"""The theorems' bounds, as the experiments compute them: against the policy's score, simulation and
-numbers by hand.
-"""
+"""The theorems' bounds in the experiments: against scores, simulation and by hand."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ from experiments.rcb import (
     eta,
 )
 from experiments.rcucb import StoOOPairs, smooth_arms
-from experiments.rcucb import theorem1_bound as of_rcucb
 from experiments.suak import MEANS, SkipFirst, beta_arms
-from experiments.suak import regret_bound as of_suak
 from jaxbandits.core import ticks
 from jaxbandits.core.specs import SKIP
 from jaxbandits.policies import ZRCUCB, BZoom, OmegaUCB
@@ -91,9 +87,7 @@ def test_a_bound_can_be_broken() -> None:
 
 
 def test_intervals_of_the_papers_generalisation() -> None:
-    """With η = 1 on [0, 1] they are Wilson's; three values have the mean, the variance and the law
-    that is said.
-    """
+    """With η = 1 on [0, 1] they are Wilson's; three values have the stated moments."""
     n, z = 30, 2.1
     ours, theirs = score_interval(n, np.arange(n + 1) / n, z, 1.0, 0.0, 1.0), wilson(n, z)
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
@@ -106,29 +100,6 @@ def test_intervals_of_the_papers_generalisation() -> None:
         x = np.arange(2 * n + 1) / (2 * n)
         assert law.sum() == pytest.approx(1) and law @ x == pytest.approx(mean)
         assert n * (law @ (x - mean) ** 2) == pytest.approx(eta * mean * (1 - mean)) and eta < 1
-
-
-def test_theorem_1_of_rcucb_by_hand() -> None:
-    value, penalty = np.array([0.5, 0.1, 0.3, 0.2]), np.array([0.0, 1.0])  # two arms, two limits
-    rest = 1 + 8 / np.log(1.5) * 9
-    log = np.log(1000)
-    by_hand = sum(
-        16 * (1 + lam) ** 2 * log / gap + gap * rest
-        for gap, lam in ((0.4, 1.0), (0.2, 0.0), (0.3, 1.0))
-    )
-    assert of_rcucb(value, penalty, 2.0, 1000) == pytest.approx(by_hand)
-
-
-def test_theorem_3_2_of_suak_by_hand() -> None:
-    # bases: (1, 2): 0.5·0.4 + 0.5·0.8 = 0.6 is best; 1 and skipping: 0.4; skipping and 2:
-    # 0.8·0.5/0.75
-    best, skipping = 0.6, 0.8 * 0.5 / 0.75
-    gaps, delta, log = (best - 0.4, best - skipping), 0.25, np.log(1000)
-    by_hand = sum(432 * best * 25 * log / (delta * gap**2) for gap in gaps)
-    by_hand += (
-        241 * 2 * best * log / (0.5 * delta**2) + 3 * np.pi**2 * best / delta**2 + 8 * np.pi**2
-    )
-    assert of_suak([0.4, 0.8], [0.25, 0.75], 0.5, 1000) == pytest.approx(by_hand)
 
 
 def test_best_ratio_alone_is_not_optimal_and_the_bounds_could_fail() -> None:

@@ -1,6 +1,4 @@
-"""Every rule that judges a published statement says no to data that contradict it; unclear where
-data cannot tell.
-"""
+"""Every rule says no to data that contradict it; unclear where data cannot tell."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ UNITS = 80
 def curves(
     powers: dict[str, tuple[float, float]], noise: float = 5.0, setting: str = "S-Br-10"
 ) -> Curves:
-    """Regrets 100·level·share^power of policies, by name a (level, power), with noise in each
-    instance.
-    """
+    """Regrets 100·level·share^power, by name a (level, power), with noise by instance."""
     random = np.random.default_rng(0)
     coords = {"instance": np.arange(UNITS), "replicate": [0], "mark": MARKS}
     data = {}
@@ -164,9 +160,7 @@ def test_small_runs_do_not_judge_large_claims(
 
 
 def columns(**means: float) -> dict[str, np.ndarray]:
-    """Pulls ``[budget, λ, instance]`` of all columns; means of BZ by budget: ``at=…`` and the
-    others' 100.
-    """
+    """Pulls ``[budget, λ, instance]``; means of BZ by budget: ``at=…``, the others' 100."""
     random = np.random.default_rng(4)
     pulls = {name: 100 + random.uniform(0, 1, (2, 3, 100)) for name in COLUMNS}
     pulls["BZ"] = pulls["BZ"] + np.array([means["first"], means["last"]])[:, None, None]

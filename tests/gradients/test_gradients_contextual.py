@@ -22,9 +22,7 @@ ROWS = np.array([[-1.0], [1.0]])
 
 @jb.pytree
 class Counting(jb.Policy):
-    """Arm 0 or 1 by what was seen so far: 1 for each reward, 2 for each unit of money, and 1 where
-    x is above 0.
-    """
+    """Arm 0 or 1 by what was seen: 1 a reward, 2 a unit of money, 1 where x is above 0."""
 
     plays: ClassVar[type] = jb.environments.FiniteSpec
 
@@ -60,9 +58,7 @@ def best(r: np.ndarray, c: np.ndarray, limits: np.ndarray) -> float:
 def expected_regret(
     reward: np.ndarray, cost: np.ndarray, link: str, rounds: int, money: Any
 ) -> float:
-    """Σ over all histories of ``Counting``; ``money`` a list for resources with rounds, a number
-    alone, or None.
-    """
+    """Σ over histories of ``Counting``; ``money``: a list with rounds, a number, or None."""
     r, c = means(reward, link)[..., 0], means(cost, link)
     several_ends = isinstance(money, list)
     budget = np.atleast_1d(np.inf if money is None else money)
@@ -222,9 +218,7 @@ def test_refusals(fields: dict, limit: Any, wrt: str, sentence: str) -> None:
 
 
 def test_slopes_of_a_sampled_benchmark_are_those_of_the_sample_that_gives_its_value() -> None:
-    """Under a horizon the value is a mean over fixed contexts, whose slope is exact; that of other
-    contexts is some hundredths off.
-    """
+    """On a horizon the value is a mean over fixed contexts, with an exact slope."""
     theta, cost = np.array([[0.5, 0.2, -0.1], [0.4, -0.3, 0.2]]), np.full((2, 3), 0.1)
 
     def rates(theta: np.ndarray) -> tuple[float, np.ndarray]:

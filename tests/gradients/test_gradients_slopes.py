@@ -72,9 +72,7 @@ def tune(policy: Any, environment: Any, constraint: Any, *, wrt: str, **options:
 @pytest.mark.parametrize("estimator", ["policy_score", "exact", "straight_through", "tune"])
 def test_a_slope_that_is_not_finite_is_named(policy: Any, estimator: str) -> None:
     estimate = tune if estimator == "tune" else getattr(gradients, estimator).estimate
-    with pytest.raises(
-        jb.InputError, match=r"wrt: the slope by theta is not finite in \d+ of \d+ (runs|places)"
-    ):
+    with pytest.raises(jb.InputError, match="wrt: the slope by theta is not finite"):
         estimate(policy, ARMS, HORIZON, wrt="theta", key=KEY)
 
 
@@ -163,9 +161,7 @@ def test_a_score_that_is_nan_is_not_blamed_on_the_rounds() -> None:
 
 def test_smoothing_plays_the_replicates_that_it_is_given() -> None:
     options: dict[str, Any] = {"wrt": "rho", "key": KEY}
-    with pytest.raises(
-        jb.InputError, match=r"replicates: 200 given; it must be a multiple of directions \(64\)"
-    ):
+    with pytest.raises(jb.InputError, match=r"replicates: 200 given"):
         gradients.smoothed.estimate(
             jb.policies.OmegaUCB(), ARMS, HORIZON, **options, replicates=200
         )

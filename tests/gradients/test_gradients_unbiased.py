@@ -1,6 +1,4 @@
-"""Every estimator that says it is unbiased, against the exact gradient on 20 random instances, one
-Bonferroni test.
-"""
+"""Unbiased estimators against exact gradients on 20 random instances, one Bonferroni test."""
 
 from __future__ import annotations
 
@@ -157,9 +155,7 @@ def test_score_function_of_several_resources_against_dynamic_programming() -> No
     limit = jb.TotalBudget([[budget, budget]], rounds=rounds, last_pull="counts")
 
     def expected(reward: np.ndarray, cost: np.ndarray) -> float:
-        """Regret of a fair draw of one of the two arms in every round, until a resource or the time
-        is gone.
-        """
+        """Regret of a fair draw of two arms, until a resource or the time is gone."""
         rate = float(limit.prepare(two_arms).best_rate(reward[None], cost[None])[0])
         ahead = np.zeros((budget + 1, budget + 1))  # by what is left of both resources
         for _ in range(rounds):

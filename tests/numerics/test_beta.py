@@ -1,6 +1,4 @@
-"""Beta draws from words, and tabulated Beta laws: laws against scipy, integer parts against exact
-sums.
-"""
+"""Beta draws from words, and tabulated laws: against scipy, whole parts exactly."""
 
 from __future__ import annotations
 
@@ -255,9 +253,7 @@ TAILS = [
 
 
 def tail_ratios(outcomes: np.ndarray, quantile: np.ndarray, chances: np.ndarray) -> np.ndarray:
-    """How often an end lies beyond its quantile, over how often it should; from the outermost word
-    inwards.
-    """
+    """How often an end lies beyond its quantile over how often it should, from outside in."""
     beyond = np.searchsorted(np.maximum.accumulate(outcomes), quantile)
     return beyond / (chances * 2.0**32)
 

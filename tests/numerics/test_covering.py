@@ -72,9 +72,7 @@ def test_a_span_and_every_point_of_it(
 
 
 def test_a_hole_between_the_ends_of_an_annulus_is_seen() -> None:
-    """Both new end points are covered and a point between them is not: the test that is not exact
-    (SPEC D.5).
-    """
+    """Both new ends are covered and a point between is not: the inexact test (SPEC D.5)."""
     unit = ticks.ONE
     ours = arrays(
         [
@@ -89,9 +87,7 @@ def test_a_hole_between_the_ends_of_an_annulus_is_seen() -> None:
 
 
 def test_points_are_drawn_uniformly_over_all_gaps() -> None:
-    """Two spans, three gaps: shares of 20,000 draws against the gaps' lengths, and no point that is
-    covered.
-    """
+    """Two spans, three gaps: shares of 20,000 draws are the gaps' lengths."""
     unit = ticks.ONE
     pairs = [
         (-1, unit // 8),

@@ -33,7 +33,7 @@ best_mixture = jax.jit(lp.best_mixture)
 def test_one_resource_against_linprog_and_float64(arms):
     mu, rho, c = random_lps(arms, 300, arms)
     best = jax.jit(jax.vmap(lp.best_mixture))(mu, rho, c)
-    host = lp.mixture_values(*(x.astype(np.float64) for x in (mu, rho, c)))
+    host = lp.fluid_values(*(x.astype(np.float64) for x in (mu, rho, c)), np.ones(300))
     for i in range(300):
         m, r, limit = mu[i].astype(float), rho[i].astype(float), float(c[i])
         value, _ = highs(m, np.stack([r, np.ones(arms)]), [limit, 1.0])
@@ -63,9 +63,7 @@ def test_exact_ties_go_to_a_single_arm_then_to_the_lowest_index():
 
 @pytest.mark.parametrize(("arms", "largest"), [(2, 9), (7, 9), (100, 10_000)])
 def test_the_choice_is_that_of_all_pairs_but_for_rounding(arms, largest):
-    """Bounds clipped to [0, 1], costs of exactly c; and few pulls each, so that lines of several
-    arms coincide.
-    """
+    """Bounds clipped to [0, 1], costs of exactly c; few pulls, so lines of arms coincide."""
     rng = np.random.default_rng(arms)
     pulls = rng.integers(1, largest, (1000, arms))
     mean = rng.binomial(pulls, rng.random((2, 1000, arms))) / pulls
@@ -103,39 +101,25 @@ def test_forbidden_actions(seed):
             assert (int(best.high), int(best.low)) == (6, 6)
 
 
-@pytest.mark.parametrize("resources", [1, 2, 3])
-def test_bases_against_linprog(resources):
-    rng = np.random.default_rng(resources)
-    for _ in range(150):
-        arms = int(rng.integers(1, 7))
-        cost = rng.random((resources, arms)) * (rng.random((resources, arms)) < 0.85)
-        mu, limit = rng.random(arms), rng.uniform(0.05, 2.0, resources)
-        value, x = lp.best_basis(mu, cost, limit)
-        expected, _ = highs(mu, cost, limit)
-        assert float(value) == pytest.approx(expected, rel=1e-9)
-        if np.isfinite(expected):
-            assert mu @ x == pytest.approx(expected, rel=1e-9)
-            assert (x >= -1e-9).all() and (cost @ x <= limit + 1e-9).all()
-
-
 def test_host_values_of_padded_instances_and_of_several_resources():
     reward = np.array([[0.45, 0.7, 0.8], [0.5, np.nan, 0.9]])
     cost = np.array([[0.3, 0.75, 0.8], [0.25, np.nan, 0.75]])
-    values = lp.mixture_values(reward, cost, np.array([0.5, 0.5]))
+    one = np.ones(2)
+    values = lp.fluid_values(reward, cost, np.array([0.5, 0.5]), one)
     np.testing.assert_allclose(values, [0.59, 0.7], atol=1e-15)
     np.testing.assert_allclose(
-        lp.mixture_values(reward, cost[..., None], np.full((2, 1), 0.5)), values, atol=1e-15
+        lp.fluid_values(reward, cost[..., None], np.full((2, 1), 0.5), one), values, atol=1e-15
     )
     twice = np.stack([cost, cost], axis=-1)
     np.testing.assert_allclose(
-        lp.mixture_values(reward, twice, np.full((2, 2), 0.5)), values, atol=1e-12
+        lp.fluid_values(reward, twice, np.full((2, 2), 0.5), one), values, atol=1e-12
     )
     np.testing.assert_allclose(
         lp.fluid_values(reward, cost, np.array([6.0, 5.0])), [9.0, 10.0], atol=1e-12
     )
 
 
-def test_many_arms_and_resources_go_by_the_simplex_method():
+def test_many_arms_and_resources():
     rng = np.random.default_rng(5)
     reward, cost, budget = (
         rng.random((1, 60)),

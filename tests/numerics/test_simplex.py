@@ -200,9 +200,7 @@ def test_further_arms_that_do_not_exist_and_the_batch_change_no_bit() -> None:
 
 
 def test_no_cycle_is_possible() -> None:
-    """Nothing may be spent, so no exchange moves anything; the largest gain alone goes in circles
-    in one of these.
-    """
+    """Nothing may be spent, so no exchange moves; the largest gain alone would cycle."""
     rng = np.random.default_rng(0)
     mu, cost = rng.integers(1, 17, (1000, 40)) / 16, rng.integers(0, 3, (1000, 8, 40)) / 2
     those = slice(870, 890)

@@ -1,6 +1,4 @@
-"""The dynamic-programming optimum of a budget: against enumeration of all policies, and what it
-refuses.
-"""
+"""The budget's optimum: against enumeration of all policies, and what it refuses."""
 
 from __future__ import annotations
 
@@ -48,9 +46,7 @@ def value_of(
 
 
 def random_arms(seed: int, count: int) -> list[ArmLaw]:
-    """Laws on quarters whose probabilities are 64ths, so that Fractions stay exact; rewards depend
-    on costs.
-    """
+    """Laws on quarters, probabilities in 64ths: exact Fractions; rewards depend on costs."""
     draw = np.random.default_rng(seed)
     arms = []
     for _ in range(count):
@@ -139,7 +135,5 @@ def test_least_shares() -> None:
     assert abs(got.mean() - 300 * rate_with_shares(reward, cost, share)) < 4 * got.std() / 20 + 1.4
     behind = share * result.ledger["rounds"][..., None] - result.recorded().values
     assert behind.max() < 1.01
-    with pytest.raises(
-        jb.InputError, match=r"share: .* 3 shares of at least 0, at most 1 together"
-    ):
+    with pytest.raises(jb.InputError, match=r"share: .* at most 1 together"):
         rate_with_shares(reward, cost, [0.5, 0.5, 0.5])

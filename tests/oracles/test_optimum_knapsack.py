@@ -76,10 +76,7 @@ def test_one_resource_and_many_rounds_are_the_budgeted_optimum() -> None:
         [bernoulli_law(r, [c]) for r, c in means], [5.0], 200, last_pull="counts"
     ).value
     assert knapsack == pytest.approx(budgeted, rel=1e-9)
-    with pytest.raises(
-        jb.InputError,
-        match=r"shapes \(4,\), \(4,\), \(4,\); they must be \[J\], \[J\] and \[J, 1\]",
-    ):
+    with pytest.raises(jb.InputError, match=r"shapes \(4,\), \(4,\), \(4,\)"):
         knapsack_optimum([bernoulli_law(0.5, 0.5)], [5.0], 4, last_pull="counts")
 
 
@@ -101,9 +98,7 @@ def players(mu: np.ndarray, cost: np.ndarray) -> list[jb.Policy]:
 
 @pytest.mark.integration
 def test_every_policy_is_below_the_optimum_and_that_below_the_fluid_program() -> None:
-    """Of all instances together and of each one, by standard errors; learners clearly below.
-    Nothing is overspent.
-    """
+    """Of all instances and of each, by standard errors; learners clearly below."""
     count, runs = 500, 64
     mu, cost, budget, rounds = instances(count, seed=2)
     best, fluid = (

@@ -90,9 +90,7 @@ def test_bayes_optimal(n: int, reward: float, regret: float) -> None:
 def enumerate_histories(
     choose: oracles.Choice, r: np.ndarray, c: np.ndarray, budget: float, rule: str
 ) -> np.ndarray:
-    """(expected pseudo-regret, probability of an end) by plain recursion over histories of at most
-    6 rounds.
-    """
+    """(expected regret, P(end)) by plain recursion over histories of at most 6 rounds."""
     rate = (r / c).max()
 
     def go(

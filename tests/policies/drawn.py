@@ -1,6 +1,4 @@
-"""What the library draws in some lanes of ``KEY``, by address: a policy's words, and the outcomes
-of a world.
-"""
+"""What the library draws in lanes of ``KEY``: a policy's words, a world's outcomes."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ def lane_key(instance: Any, replicate: Any, domain: Domain = Domain.POLICY) -> j
 
 @cache
 def words(role: int, lanes: int, last: int, arms: int = 1, instance: int = 0) -> np.ndarray:
-    """The policy's two words of (round, role, arm), rounds 1 to ``last``, ``u32[lane, round, arm,
-    2]``.
-    """
+    """A policy's two words of (round, role, arm), ``u32[lane, round, arm, 2]``."""
     return np.asarray(_words(role, jnp.int32(instance), lanes, last, arms))
 
 

@@ -35,7 +35,7 @@ from jaxbandits.oracles.optimum import ArmLaw, best_set_rate, budgeted_optimum, 
 from jaxbandits.policies.base import IndexPolicy, evaluate_arms, evaluate_state, largest
 from jaxbandits.policies.kl import steepest
 from jaxbandits.policies.soft import Posterior
-from jaxbandits.policies.ucb import lower_bound, upper_bound
+from jaxbandits.policies.ucb import lower_bound
 from jaxbandits.testing import episode
 from jaxbandits.testing.lanes import one_setting, typed
 from tests.contract.worlds import ARMS, KEY, world
@@ -248,9 +248,7 @@ def test_decisions(name: str, record_property: Callable[[str, object], None]) ->
 def check_decisions(
     action: np.ndarray, fresh: np.ndarray, scores: Floats, tolerance: Floats
 ) -> dict[str, int]:
-    """Every action is the initial one, an infinite one, or best up to the tolerances. Gives counts,
-    ties among them.
-    """
+    """Every action is initial, infinite, or best up to the tolerances. Gives counts, ties too."""
     open_ties, starting = np.isinf(scores).sum(-1) > 1, fresh.any(-1)
     assert np.array_equal(action[starting], fresh.argmax(-1)[starting]), (
         "initial pulls in index order"
@@ -392,9 +390,7 @@ def test_mrcb_plays_a_best_set() -> None:
 
 
 def test_mrcb_finds_the_best_of_many_sets() -> None:
-    """Dinkelbach's method against all sets of four of sixteen arms, zero lower bounds and absent
-    arms included.
-    """
+    """Dinkelbach's method against all sets of four of sixteen, with zero bounds and absent arms."""
     draw = np.random.default_rng(3)
     policy = jax.tree.map(jnp.float32, policies.MRCB(pulls=4, alpha=0.3))
     spec = jb.environments.FiniteSpec(arms=16)
@@ -439,9 +435,7 @@ def test_mrcb_of_one_arm_is_m_ucb() -> None:
 
 
 def test_budgeted_thompson() -> None:
-    """SPEC A.3: Beta posteriors of Bernoulli trials of every outcome, then the largest ratio of the
-    draws.
-    """
+    """SPEC A.3: Beta posteriors of Bernoulli trials, then the largest ratio of the draws."""
     p = play("bts in beta", 0)
     lanes, rounds = p.action.shape
     # what was observed in round t is learnt, and tried, at the beginning of round t + 1
@@ -467,9 +461,7 @@ def test_budgeted_thompson() -> None:
 
 
 def test_what_stands_behind_the_arms_is_never_chosen() -> None:
-    """``largest`` of padded scores: neither the largest number there nor NaN counts, and no arm is
-    K as ever.
-    """
+    """``largest`` of padded scores: what stands behind never counts; no arm is K as ever."""
     key = jax.random.key(1)
 
     @jax.jit
@@ -554,9 +546,7 @@ def test_rate_of_sets() -> None:
 
 
 def six_digits(value: float) -> Any:
-    """The printed number is rounded to six decimals; float32 adds at most 40u (see above) = 2.4e-6
-    relative.
-    """
+    """Printed to six decimals; float32 adds at most 40u (see above) = 2.4e-6 relative."""
     return pytest.approx(value, rel=40 * U, abs=5e-7)
 
 
@@ -610,27 +600,6 @@ def test_vectors(policy: IndexPolicy, score: Callable[[Seen], Floats], index: fl
         index
     )
     assert score(SEEN_F)[0] == pytest.approx(index, rel=1e-6, abs=5.1e-7)
-
-
-@pytest.mark.parametrize(
-    ("rho", "eta_reward", "eta_cost", "upper", "lower"),
-    [
-        (1.0, 1.0, 1.0, 0.560871, 0.192681),
-        (0.25, 1.0, 1.0, 0.430123, 0.281765),
-        (0.25, 0.2, 0.5, 0.356290, 0.313763),
-    ],
-)
-def test_vectors_of_the_bounds(
-    rho: float, eta_reward: float, eta_cost: float, upper: float, lower: float
-) -> None:
-    arms = state_f()
-    z2 = 2 * jnp.float32(rho) * jnp.log(arms.t)
-    assert float(
-        upper_bound(arms.reward, arms.reward_rest, arms.n, z2 * eta_reward)[0]
-    ) == six_digits(upper)
-    assert float(lower_bound(arms.cost, arms.cost_rest, arms.n, z2 * eta_cost)[0]) == six_digits(
-        lower
-    )
 
 
 def test_the_lower_bound_is_exactly_zero_without_cost_and_never_otherwise() -> None:

@@ -1,6 +1,4 @@
-"""Policies for an average-cost constraint: against their twins, their promises, their engine, their
-input.
-"""
+"""Policies for an average cost: against their twins, their promises, their input."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ KEY = jax.random.key(3)
 
 
 def traced(policy, mu, rho, c, rounds, law="beta"):
-    """Play one lane without the engine: (actions, rewards, costs) in ticks, and the uniforms. Own
-    exact accountant.
-    """
+    """One lane without the engine: (actions, rewards, costs) in ticks, and the uniforms."""
     rng = np.random.default_rng(11)
     m, r = np.asarray(mu), np.asarray(rho)
     draw = (lambda x: rng.beta(10 * x, 10 * (1 - x), (rounds, len(x)))) if law == "beta" else (
@@ -105,9 +101,7 @@ def _traced(policy, reward, cost, limit):
 
 
 def near_tie(twin, uniform):
-    """Could float32 rounding have changed this decision? Bounds from the sizes of the numbers that
-    are compared.
-    """
+    """Could float32 rounding have changed this decision? By the sizes that are compared."""
     base = (
         getattr(twin, "basis", None)
         or getattr(twin, "base", None)
@@ -142,7 +136,7 @@ def near_tie(twin, uniform):
     else:
         bounds = twin.bounds()
         mu, rho = (bounds[1], bounds[2]) if len(bounds) == 4 else bounds
-        c = twin.c if isinstance(twin, knapsack.SUAK) else knapsack._budget_rate(twin, twin.T)
+        c = twin.c if isinstance(twin, knapsack.SUAK) else twin.rate(twin.T)
     values = sorted((x.value for x in knapsack.lp_candidates(mu, rho, c)), reverse=True)
     return (
         values[0] - values[1] < 64 * EPS * max(1.0, values[0])
@@ -317,25 +311,19 @@ def test_wrong_parameters_are_named(policy, message):
 
 @pytest.mark.parametrize("policy", PROMISING.values(), ids=PROMISING)
 def test_an_environment_without_null_arm_is_refused(policy):
-    with pytest.raises(
-        jb.InputError, match=r"environment: 'no null arm' given; it must be wrapped as WithNullArm"
-    ):
+    with pytest.raises(jb.InputError, match=r"environment: 'no null arm' given"):
         play(policy, ARMS.arms, jb.AverageCost(c=0.4, rounds=10))
 
 
 def test_several_resources_are_refused_by_policies_for_one():
     arms = WithNullArm(FiniteArms.bernoulli([[0.3, 0.6]], [[[0.1, 0.2], [0.5, 0.6]]]))
-    with pytest.raises(
-        jb.InputError,
-        match=r"environment: '2 resources' given; it must be one with one cost for SUAK",
-    ):
+    with pytest.raises(jb.InputError, match=r"environment: '2 resources' given"):
         play(SUAK(c=0.4), arms, jb.AverageCost(c=[0.4, 0.4], rounds=10))
 
 
 @pytest.mark.integration
 def test_arms_that_are_all_above_c():
-    with pytest.raises(jb.InputError, match=r"c: 0\.05 given; it must be at least 0\.1, the smallest mean cost, or the "
-                       r"environment a WithNullArm\(arms\)"):  # fmt: skip
+    with pytest.raises(jb.InputError, match=r"c: 0\.05 given; .* 0\.1"):  # fmt: skip
         play(jb.policies.BGreedy(), ARMS.arms, jb.AverageCost(c=0.05, rounds=10))
     # With the null arm to mix with, no arm below c is a legal problem.
     result = play(SUAK(c=0.05), ARMS, jb.AverageCost(c=0.05, rounds=200))
@@ -344,9 +332,7 @@ def test_arms_that_are_all_above_c():
 
 
 def test_a_skip_for_the_whole_budget_is_no_round_of_exploration() -> None:
-    """N_p counts the rounds with an uncertain arm in which S_p + 1 decided, pull or skip; not those
-    that S_c skips.
-    """
+    """N_p counts rounds that S_p + 1 decided, pull or skip; not those that S_c skips."""
     policy, c = SUAK(c=jnp.float32(0.5)), ticks.ONE // 2
     state = policy.init(FiniteSpec(2, null_arm=True))
     two, none = ticks.count(jnp.int32(2)), ticks.zero()

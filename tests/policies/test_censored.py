@@ -1,10 +1,9 @@
-"""Policies of censored arms against the float64 twins: scores to 1e-5, decisions equal except at
-such ties.
-"""
+"""Policies of censored arms against the twins: scores to 1e-5, decisions but at ties."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -60,9 +59,7 @@ def as_arrays(policy: Any) -> Any:
 
 
 def rounds(policy: Any, world: Any, count: int, seed: int = 0) -> Iterator[Step]:
-    """Play one lane of instance 0 round by round; ``world`` must reveal, the policy is told only
-    what it may know.
-    """
+    """One lane of instance 0, round by round; the policy is told only what it may know."""
     key, spec, leaves = jax.random.key(seed), world.spec, as_arrays(policy)
     tables = jax.tree.map(jnp.asarray, world)
     inner = at_instance(tables, jnp.int32(0))
@@ -108,18 +105,11 @@ def same(ours: np.ndarray, theirs: np.ndarray) -> None:
 
 
 def rcucb(survival: str) -> tuple[Any, Any]:
-    def twin(*arguments: Any) -> Any:
-        if survival == "kaplan_meier":
-            return twins.RCUCBKaplanMeier(*arguments, alpha=0.7)
-        return twins.RCUCB(*arguments, alpha=0.7, survival=survival)
-
-    return RCUCB(survival, alpha=0.7), twin
+    return RCUCB(survival, alpha=0.7), partial(twins.RCUCB, alpha=0.7, survival=survival)
 
 
 def reduction(width: str) -> tuple[Any, Any]:
-    return UCBReduction(width, alpha=0.5), lambda *arguments: twins.UCBReduction(
-        *arguments, alpha=0.5, width=width
-    )
+    return UCBReduction(width, alpha=0.5), partial(twins.UCBReduction, alpha=0.5, width=width)
 
 
 SURVIVALS = ("literal", "legal", "infinite", "kaplan_meier")

@@ -1,6 +1,4 @@
-"""Policies with contexts: vectors of the literature's formulas, twins in float64, and what they
-must not break.
-"""
+"""Policies with contexts: formulas' vectors, twins in float64, what they keep."""
 
 from __future__ import annotations
 
@@ -138,9 +136,7 @@ def test_games_by_hand() -> None:
 
 
 def test_a_draw_of_one_number_is_a_draw_of_the_whole_parameter() -> None:
-    """θ̃ = A⁻¹h + v L⁻ᵀz: its score at x̃ is r̂ + v w ζ with ζ = ⟨z, L⁻¹x̃⟩/w standard normal, arm
-    by arm.
-    """
+    """θ̃ = A⁻¹h + v L⁻ᵀz: its score at x̃ is r̂ + v w ζ, ζ standard normal, arm by arm."""
     model = twin.Linear(2, 1, [0.01, 2, 2])
     for row in SEEN:
         model.learn(*row)

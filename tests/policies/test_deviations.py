@@ -1,7 +1,4 @@
-"""Where the library differs from a paper or from published code: one named test for each row of
-docs/deviations.md that no other test keeps. What the published code does is an argument of the
-twins, and nowhere in the library.
-"""
+"""Where the library differs from a paper or its code: rows of docs/deviations.md, by name."""
 
 from __future__ import annotations
 
@@ -41,9 +38,7 @@ STATE = (12.0, 4.0, 0.5, 0.75)  # a small t, where ln(t − 1) and ln(t − 2) d
 
 
 def test_logarithm_of_the_round_as_printed() -> None:
-    """m-, c-, i-UCB, Budget-UCB: ln(t − 1); UCB-SC+: ln(t/n). The code counts completed rounds: one
-    less in each.
-    """
+    """m-, c-, i-UCB, Budget-UCB: ln(t − 1); UCB-SC+: ln(t/n). The code counts one less."""
     ours = score(policies.BudgetUCB(min_cost=0.1), *STATE)
     assert ours == pytest.approx(twin.budget_ucb(totals(*STATE), 0.1)[0], rel=NEAR)
     assert ours != pytest.approx(twin.budget_ucb(totals(*STATE), 0.1, lag=2)[0], rel=0.01)
@@ -80,9 +75,7 @@ def test_m_ucb_is_infinite_where_the_lower_bound_is_not_above_zero() -> None:
 
 
 def test_eta_of_omega_star_is_the_number_of_the_reference_code() -> None:
-    """It divides a variance with n − 1 by n/(n − 1) · x̄(1 − x̄); without the latter Bernoulli data
-    give n/(n − 1).
-    """
+    """It divides a variance with n − 1 by n/(n − 1) · x̄(1 − x̄)."""
     rng, largest = np.random.default_rng(0), 0.0
     for n in np.repeat([30, 100, 1_000, 10_000], 50):
         x = rng.beta(*rng.uniform(0.2, 5, 2), size=n)
@@ -100,9 +93,7 @@ def test_eta_of_omega_star_is_the_number_of_the_reference_code() -> None:
 
 
 def test_ucb_sc_plus_rises_to_infinity_at_its_pole() -> None:
-    """+∞ where c̄² ≤ ln(t/n)/(2n), equality included (the code divides by zero there); never
-    negative beside it.
-    """
+    """+∞ where c̄² ≤ ln(t/n)/(2n), equality included (the code divides by zero there)."""
     n, mean_c = 50.0, 0.25
     critical = n * np.exp(2 * n * mean_c**2)
     t = jnp.asarray(critical * (1 + np.linspace(-2e-6, 2e-6, 4001)), jnp.float32)
@@ -173,9 +164,7 @@ def test_pd_bwk_with_one_resource_has_no_weights() -> None:
 
 
 def test_instances_are_not_sorted_and_cost_something() -> None:
-    """The reference code sorts arms best first; its Bernoulli costs are U(0.01, 1), where the paper
-    says U(0, 1).
-    """
+    """The code sorts arms best first; its costs are U(0.01, 1), the paper's U(0, 1)."""
     arms = jb.environments.random_bernoulli(jax.random.key(0), instances=200, arms=4)
     reward, cost = arms.values()
     best = (reward / cost).argmax(1)
@@ -184,9 +173,7 @@ def test_instances_are_not_sorted_and_cost_something() -> None:
 
 
 def test_gbr_mean_bug_states_the_means_of_the_reference_code() -> None:
-    """Its five-valued arms have 0.8 times the true means, of reward and cost: the same runs, 0.8
-    times the regret.
-    """
+    """Its five-valued arms have 0.8 times the true means: 0.8 times the regret."""
     key = jax.random.key(0)
     weights = np.moveaxis(uniforms(key, 3, 4, 10), 0, -1)
     results = {}

@@ -40,9 +40,7 @@ def history_of(state: Any) -> History:
     "policy", [jb.policies.OmegaUCB(rho=0.25), jb.policies.BGreedy()], ids=["index", "other"]
 )
 def test_a_history_is_what_was_played(policy: jb.Policy) -> None:
-    """Its first decision is the next one of the policy that played the history, at the same round
-    and state.
-    """
+    """Its first decision is the next one of the policy that played the history."""
     lane = jb.rollout(policy, ARMS, jb.Horizon(80), key=KEY, rounds=80)
     state = jax.tree.map(lambda x: x[60], lane.state)  # has learnt 60 rounds, decided the 61st
     again = experienced(policy, history_of(state))
@@ -77,9 +75,7 @@ def test_engines_agree_and_the_world_counts_its_own_pulls() -> None:
 
 @pytest.mark.integration
 def test_who_knows_more_loses_less() -> None:
-    """Ten thousand earlier pulls of the arms' own means: an eighth of the regret, by far more than
-    five errors.
-    """
+    """Ten thousand earlier pulls of the arms' own means: an eighth of the regret."""
     mean, cost = ARMS.values()
     history = History.of(np.full((2, 3), 10_000), np.rint(10_000 * mean), np.rint(10_000 * cost))
     policies = [
@@ -94,9 +90,7 @@ def test_who_knows_more_loses_less() -> None:
 
 
 def twin(size: int, later: int, rounds: int) -> tuple[list[int], list[float]]:
-    """UCB1 told of outcomes by batches, open pulls counted at their arm's means (of nothing known:
-    as nothing).
-    """
+    """UCB1 told by batches, open pulls counted at their arm's means (unknown: as nothing)."""
     lane = jb.rollout(
         InBatches(jb.policies.UCB1(), size=size, later=later),
         ARMS,
@@ -153,7 +147,10 @@ def test_batches_of_one_are_the_policy_itself() -> None:
         ),
         (lambda: History.of([1, 2], [1, 3], [1, 1]), r"reward: \[1.0, 3.0\] given; .* sums over"),
         (lambda: History.of([1, 2], [1], [1, 1]), r"pulls, reward, cost: shapes \[2\] and \[1\]"),
-        (experienced(jb.policies.UCB1(), History.of([1], [1], [1])), "history: 1 arms given; .* 3"),
+        (
+            experienced(jb.policies.UCB1(), History.of([1], [1], [1])),
+            "history: '1 numbers' given; .* 3 arms",
+        ),
         (experienced(SPLIT, History.of(**HISTORY)), "policy: 'FixedSplit' given; .* that adds up"),
         (InBatches(SPLIT, size=2), "policy: 'FixedSplit' given; it must be a policy that adds up"),
     ],
@@ -170,9 +167,7 @@ def test_refusals(wrong: Any, message: str) -> None:
     ids=["index", "other"],
 )
 def test_batches_may_stand_around_a_history(policy: jb.Policy) -> None:
-    """After every pull they are the policy inside; its labels are the policy's, and say that there
-    is a history.
-    """
+    """After every pull they are the policy inside, with its labels and a history."""
     started = experienced(policy, History.of(**HISTORY))
     policies = [started, InBatches(started, size=1), InBatches(started, size=20, later=1)]
     result = jb.simulate(policies, ARMS, BUDGET, key=KEY, replicates=4, marks=2)

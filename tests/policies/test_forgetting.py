@@ -1,6 +1,4 @@
-"""Policies that forget: in the limit they are the inner policy to the bit, and each has a plain
-twin.
-"""
+"""Policies that forget: in the limit the inner policy's bits, and each has a plain twin."""
 
 from __future__ import annotations
 
@@ -221,9 +219,7 @@ def test_the_twin_of_a_discount_per_pull() -> None:
 
 
 def test_discounted_sums_are_those_of_the_definition() -> None:
-    """Whole ticks, rounded down once a round: never more than a tick for each round of memory
-    below.
-    """
+    """Whole ticks, rounded down once a round: never more than a tick a round below."""
     gamma = float(np.float32(0.95))
     steps = lane_of(Discounted(OmegaUCB(), gamma=gamma))
     action, reward = np.asarray(steps.action), units(steps.outcome.reward)
@@ -356,9 +352,7 @@ def _first(detector: Any, state: Any, x: Any) -> Any:
 
 
 def first_alarms(detector: Any, x: np.ndarray, state: Any = None) -> np.ndarray:
-    """After which number each stream, a row of ``x``, is first told of (0: never), from ``state``
-    on.
-    """
+    """After which number each row of ``x`` is first told of (0: never), from ``state`` on."""
     as_floats = jax.tree.map(jnp.float32, detector)
     return np.asarray(
         _first(as_floats, detector.init() if state is None else state, jnp.asarray(x, jnp.float32))
@@ -423,9 +417,7 @@ def test_delays_of_a_change_of_bernoulli_means_are_the_published_ones(name: str)
 
 @pytest.mark.integration
 def test_glr_is_as_quick_as_it_is_said_to_be() -> None:
-    """Besson et al., JMLR 2022: after at least d numbers before it, a change by Δ is told of within
-    d = 4 β(T, δ)/Δ² of it, but with probability δ.
-    """
+    """Besson et al., JMLR 2022: a change by Δ is told of within d = 4 β(T, δ)/Δ²."""
     delta, before, gap = 0.05, 600, 0.4
     d = math.ceil(4 * math.log(3 * (2 * before) ** 1.5 / delta) / gap**2)
     assert d < before
@@ -450,9 +442,7 @@ def test_glr_tells_falsely_less_often_than_said() -> None:
 
 
 def test_the_twin_of_restarts() -> None:
-    """Fed what was seen, it begins anew when the twin of its detector says so, and decides as ω-UCB
-    then does.
-    """
+    """It begins anew when its detector's twin says so, and decides as ω-UCB then does."""
     steps = lane_of(Restarting(OmegaUCB(), CUSUM(threshold=4.0, first=20)))
     action = np.asarray(steps.action)
     reward = units(steps.outcome.reward)
@@ -536,9 +526,7 @@ class EveryFiftieth(Detector):
 
 @pytest.mark.integration
 def test_exploration_grows_with_the_root_of_the_alarms() -> None:
-    """After k − 1 alarms any arm is played with probability α√k, and 1 at most; without ``growing``
-    it stays α.
-    """
+    """After k − 1 alarms an arm is played with probability α√k; else it stays α."""
     flat, arms, rounds = FiniteArms.bernoulli([0.5] * 4, [0.5] * 4), 4, 6000
     for growing in (False, True):
         policy = Restarting(
@@ -603,16 +591,3 @@ def test_several_resources_are_watched_one_by_one() -> None:
 def test_what_does_not_fit_is_named(policy: Any, word: str) -> None:
     with pytest.raises(InputError, match=word):
         jb.simulate(policy, world("bernoulli"), HORIZON, key=KEY)
-
-
-def test_nothing_that_forgets_is_leapt() -> None:
-    for policy in (
-        Windowed(OmegaUCB(), window=9),
-        Discounted(OmegaUCB(), gamma=0.9),
-        Restarting(OmegaUCB(), GLR()),
-    ):
-        with pytest.raises(InputError, match="leap"):
-            jb.simulate(policy, world("bernoulli"), HORIZON, key=KEY, engine="leap")
-    moving = Piecewise.of([world("bernoulli")])
-    result = jb.simulate(OmegaUCB(), moving, HORIZON, key=KEY, marks=1)
-    assert "Piecewise" in result.about.why_scan

@@ -15,9 +15,7 @@ from tests.policies.reference.budgeted import Floats
 
 
 def states(count: int, seed: int) -> tuple[np.ndarray, ...]:
-    """(t, n, Σr, Σc) in pulls and ticks: means of all kinds, 0 and 1 among the rewards, 1 among the
-    costs.
-    """
+    """(t, n, Σr, Σc): means of all kinds, 0 and 1 among rewards, 1 among costs."""
     draw = np.random.default_rng(seed)
     n = np.floor(10 ** draw.uniform(0, 5, count)).astype(np.int64)
     t = n + np.ceil(10 ** draw.uniform(0, 5, count)).astype(np.int64)

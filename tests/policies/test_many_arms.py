@@ -161,9 +161,7 @@ def test_arms_to_sample() -> None:
 
 @pytest.mark.parametrize("beta", [0.3, 0.5, 1.0, 2.0, 3.5])
 def test_a_new_arm_joins_exactly_when_the_rule_says(beta: float) -> None:
-    """The number of arms after round t is ⌈t^e⌉, for every t up to 2·10⁵; float32 may be late by
-    t·2⁻¹⁹/e rounds.
-    """
+    """After round t there are ⌈t^e⌉ arms, t to 2·10⁵; float32 may be t·2⁻¹⁹/e late."""
     t = np.arange(1, 200_001)
     power = t.astype(float) ** twins.exponent(beta) * (1 - 1e-12)
     rule = ArmIncreasing(RCB(), jnp.float32(beta))
@@ -212,9 +210,7 @@ def grow(room: int, budget: float = 60.0) -> jb.Result:
 
 @pytest.mark.integration
 def test_a_full_set_ends_the_lane_says_so_and_is_a_prefix_of_a_larger_run() -> None:
-    with pytest.warns(
-        UserWarning, match="status capacity.*growing set is full.*rerun with more capacity"
-    ):
+    with pytest.warns(UserWarning, match="status capacity.*rerun with more"):
         small = grow(8)
     assert (small.ended[1] == Status.CAPACITY).all() and (small.ended[0] == Status.EXHAUSTED).all()
     assert (small.rounds.values[1, ..., -1] == 64).all(), "eight arms serve until round 64 of √t"
@@ -250,9 +246,7 @@ def test_rerun_larger() -> None:
     with pytest.warns(UserWarning, match="status capacity"):
         _, room = jb.rerun_larger(run, 8, most=15)
     assert room == 8
-    with pytest.raises(
-        jb.InputError, match="capacity: 0 given; it must be a whole number from 1 to"
-    ):
+    with pytest.raises(jb.InputError, match="capacity: 0 given"):
         jb.rerun_larger(run, 0)
 
 

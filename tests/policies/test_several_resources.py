@@ -148,9 +148,7 @@ def test_with_one_resource_and_no_horizon_it_is_pd_bwk() -> None:
 def check_draws(
     p: Play, kind: str, mu: np.ndarray, cost: np.ndarray, update: bool, share: float = 1.0
 ) -> None:
-    """Arms drawn from HiGHS' solution by the same uniforms; ``mu`` ``[lane, round, K]``, ``cost``
-    ``[…, K, d]``.
-    """
+    """Arms drawn from HiGHS' solution by the same uniforms; ``cost`` ``[…, K, d]``."""
     uniform, timed, start = uniforms(Role.MIX, LANES, ROUNDS), kind == "time", budgets_of(kind)
     decisions = mixed = unlike = edges = 0
     for lane, i in np.argwhere(p.alive):
@@ -192,9 +190,7 @@ def test_ucb_bwk(kind: str, update: bool, bounds: str) -> None:
 
 
 def has_a_part(action: int, totals: Any, t: int, money: np.ndarray) -> bool:
-    """Is the arm, ``UCB``'s of what is remembered, in HiGHS' solution or in one as good? Tells if
-    another has more.
-    """
+    """Is the arm in HiGHS' solution or in one as good? Tells if another has more."""
     upper, lower = (x[0] for x in BOUNDS["wilson"][1](*(x[None] for x in totals), t))
     rows, limit = twin.with_time(lower, True), twin.fluid_limit(money, True, 1.0)
     x, price = twin.program(upper, rows, limit)
@@ -220,9 +216,7 @@ def test_ucb_bwk_in_a_window() -> None:
 
 
 def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
-    """Of every pull in every later round, ``[round t, round s]``, 0 from t on: γ to the rounds, or
-    the arm's own pulls, between the two.
-    """
+    """Weight of every pull in later rounds ``[t, s]``: γ to the rounds or pulls between."""
     rows, w = [], np.zeros(action.size)
     for t, arm in enumerate(action):
         rows.append(w)
@@ -234,9 +228,7 @@ def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
 @pytest.mark.integration
 @pytest.mark.parametrize("per", ["round", "pull"])
 def test_ucb_bwk_with_a_discount(per: str) -> None:
-    """Every drawn arm has a part in HiGHS' solution for the discounted means of n pulls, n to the
-    nearest whole one.
-    """
+    """Every drawn arm has a part in HiGHS' solution for discounted means of n pulls."""
     gamma, away, anew = 0.95, [], 0
     p = play(policies.Discounted(UCB, gamma, per), "time")
     for lane in range(0, LANES, 3):
@@ -339,18 +331,14 @@ def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: 
     p = play(policies.KnapsackOracle(MU[0], RHO[0], update_budgets=update), kind)
     mu, cost = (np.broadcast_to(x[0], (LANES, ROUNDS, *x.shape[1:])) for x in WORLD.values())
     check_draws(p, kind, mu, cost, update)
-    with pytest.raises(
-        jb.InputError, match=r"KnapsackOracle\.mean_cost: 'shape .*' given; it must be \[5, 2\]"
-    ):
+    with pytest.raises(jb.InputError, match=r"KnapsackOracle\.mean_cost: 'shape .*' given"):
         jb.simulate(policies.KnapsackOracle(MU[0], RHO[0, :, :1]), WORLD, LIMITS["time"], key=KEY)
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", ["time", "no time", "one"])
 def test_epsilon_first(kind: str) -> None:
-    """In turn until the share of some budget is spent, time among them; then draws at the means of
-    that phase.
-    """
+    """In turn until a share of some budget is spent; then draws at that phase's means."""
     p = play(policies.EpsilonFirstLP(epsilon=0.3), kind)
     exploring = (budgets_of(kind) - p.money < 0.3 * budgets_of(kind) * (1 - 1e-6)).all(-1)
     assert np.array_equal(p.action[exploring], np.argmin(p.n, axis=-1)[exploring])
@@ -431,18 +419,14 @@ def test_what_they_need_is_said() -> None:
         )
     later = jb.environments.Delayed(ONE, jb.environments.FixedDelay(2), room=8, arrivals=2)
     renewing = jb.Renewing(amount=[5.0], every=[2], requests=[8, 12])
-    with pytest.raises(
-        jb.InputError, match="one whose budgets renew given; it must tell totals to spend"
-    ):
+    with pytest.raises(jb.InputError, match="one whose budgets renew given"):
         jb.simulate(policies.InFlight(policies.PrimalDualBwK()), later, renewing, key=KEY)
-    with pytest.raises(jb.InputError, match="it tells nothing of what is left"):
+    with pytest.raises(jb.InputError, match="it does not report what is left"):
         jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
 
 
 def test_a_cost_of_a_hundred_thousandth_is_no_gift() -> None:
-    """Money for the best arm in half of the rounds: who takes its price for 0 spends it all, and
-    then stands still.
-    """
+    """Money for the best arm in half of the rounds: a price of 0 spends it all."""
     price, rounds = 168 * 2.0**-24, 2000  # 10⁻⁵, beside an arm at 1
     reward, cost = np.array([0.9, 0.5, 0.1]), np.array([[price], [0.0], [1.0]])
     world = jb.environments.FiniteArms.empirical(

@@ -16,9 +16,7 @@ BUDGET = jb.TotalBudget(4.0, last_pull="counts")
 
 
 def test_draws_follow_the_softmax() -> None:
-    """First draws of SoftElim are uniform; a frozen state gives its own probabilities (chi-square
-    at 1e-4).
-    """
+    """SoftElim's first draws are uniform; a frozen state has its probabilities (χ², 1e-4)."""
     policy, spec = SoftElim(theta=jnp.float32(0.5)), jb.environments.FiniteSpec(arms=3)
     state = policy.init(spec)
     full = jb.core.ticks.Total

@@ -158,9 +158,7 @@ def wobbly(remembered: int = 64) -> Continuum:
 )
 @pytest.mark.integration
 def test_merge_gives_the_bits_of_scan(policy: Any, constraint: Any) -> None:
-    """Marks in the middle, Beta outcomes, thousands of rounds of each lane; any number of slots,
-    any chunk.
-    """
+    """Marks in the middle, Beta outcomes, long lanes; any number of slots, any chunk."""
 
     def run(engine: str, **more: Any) -> jb.Result:
         return jb.simulate(
@@ -206,9 +204,7 @@ def test_merge_refuses_what_it_cannot_play() -> None:
     assert "does not declare a score that rests" in str(
         time_parallel(HOO(lam=0.1, nu=1.0), world, budget)
     )
-    with pytest.raises(
-        jb.InputError, match=r"engine: 'leap' given, but .* does not declare a score that rests"
-    ):
+    with pytest.raises(jb.InputError, match="does not declare a score that rests"):
         jb.simulate(HOO(lam=0.1, nu=1.0), world, BUDGET, key=KEY, engine="leap")
     assert (
         time_parallel(SinglePhaseBZoom(budget=1.0, lam=0.1, lipschitz=1.0), world, budget) is merge

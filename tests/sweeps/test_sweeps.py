@@ -1,6 +1,4 @@
-"""Sweeps: the same numbers as simulate, whatever way they were made; folders that refuse, repair
-and continue.
-"""
+"""Sweeps: the numbers of simulate in any way; folders that refuse, repair and continue."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ import xarray
 import jaxbandits as jb
 from jaxbandits import _files
 from jaxbandits._plots import Picture
-from jaxbandits.apps._cli.sweep import status_lines
+from jaxbandits.apps._cli.status import status_lines
 from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
 from jaxbandits.sweeps import spec as spec_module
 from jaxbandits.sweeps.drawing import _one_curve
@@ -292,17 +290,13 @@ def test_another_version_is_refused_and_equal_values_in_other_clothes_are_not(do
 
 def test_a_folder_with_other_things_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(
-        jb.InputError, match=r"out: .* a new or empty folder; there is 'thesis.tex'"
-    ):
+    with pytest.raises(jb.InputError, match=r"out: .* there is 'thesis.tex'"):
         sweep(spec(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     blocks = tmp_path / "other" / "blocks"  # without their manifest they are nobody's
     blocks.mkdir(parents=True)
     (blocks / "00000-x.npz").write_bytes(b"")
-    with pytest.raises(
-        jb.InputError, match=r"out: .* a new or empty folder; there is 'blocks/00000-"
-    ):
+    with pytest.raises(jb.InputError, match=r"out: .* there is 'blocks/00000-"):
         sweep(spec(), tmp_path / "other")
 
 
@@ -330,9 +324,7 @@ def test_a_run_keeps_others_out_until_it_dies(done):
 
 
 def test_disk_full(tmp_path, done, monkeypatch, capsys):
-    """The fifth write fails: the error says so, what is there is whole, and the next run ends with
-    the same bytes.
-    """
+    """The fifth write fails: what is there is whole, and the next run ends with the bytes."""
     write, calls = _files.write_whole, []
 
     def full(path, do):
@@ -361,9 +353,7 @@ def of_runs(values, x, over="replicate"):
 
 
 def test_the_indistinguishable_values_contain_the_best_one():
-    """With 12 values, two of them equally best: left out in at most 5 % of 400 tables, but for
-    chance.
-    """
+    """12 values, two equally best: left out in at most 5 % of 400 tables, but for chance."""
     rng = np.random.default_rng(3)
     means = np.array([6, 4, 2, 1, 0.5, 0, 0, 0.5, 1, 2, 4, 6.0])
     grid = np.geomspace(0.01, 1, means.size)
@@ -379,9 +369,7 @@ def test_the_indistinguishable_values_contain_the_best_one():
 
 @pytest.mark.parametrize("cells", [1, 4])
 def test_noise_is_called_clear_in_one_table_of_twenty(cells):
-    """Eight policies of one law, the best chosen by looking; plain 95 % intervals call a difference
-    clear in half.
-    """
+    """Eight policies of one law, the best chosen by looking."""
     rng, tables = np.random.default_rng(4), 400 // cells
     noise = rng.normal(size=(tables, cells, 8, 30)) + rng.normal(0, 3, size=(tables, cells, 1, 30))
     regrets = [
@@ -395,9 +383,7 @@ def test_noise_is_called_clear_in_one_table_of_twenty(cells):
 
 @pytest.mark.parametrize(("shift", "share"), [(3, 0.65), (-3, 0.65), (5, 0.95)])
 def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, share):
-    """The first of eight policies is so many standard errors of a difference worse, or better, than
-    the others.
-    """
+    """The first of eight policies is some standard errors worse, or better, than the rest."""
     rng, runs = np.random.default_rng(5), 60
     clear = 0
     for _ in range(300):
@@ -723,9 +709,7 @@ ARMS = "jb.environments.random_bernoulli(jax.random.key(1), instances=2, arms=3)
 
 
 def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
-    """Not the text around it: a helper in another file counts, and what is read; a comment does
-    not.
-    """
+    """Not the text around it: a helper in another file counts, a comment does not."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     file = tmp_path / "factor.txt"

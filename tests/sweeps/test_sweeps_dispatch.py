@@ -1,6 +1,4 @@
-"""Blocks handed out and taken in, with executors of this process: the same bytes, and what goes
-wrong is named.
-"""
+"""Blocks handed out and taken in, in this process: same bytes, named failures."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits._engine import pool
-from jaxbandits.apps._cli.sweep import status_lines
+from jaxbandits.apps._cli.status import status_lines
 from jaxbandits.core.checks import InputError
 from jaxbandits.sweeps import UnfinishedError, executors, open_engine
 from jaxbandits.sweeps.executors import shared_programs
@@ -57,9 +55,7 @@ def whole(tmp_path_factory):
 
 
 class Inline:
-    """An executor that plays at once, and does ``odd`` to what comes out: it may change it, raise,
-    or give a future.
-    """
+    """An executor that plays at once and does ``odd`` to what comes out."""
 
     def __init__(self, odd=lambda answer, number, call: answer):
         self.odd, self.calls = odd, []
@@ -195,9 +191,7 @@ def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch)
     everybody = Inline(
         lambda answer, number, call: {"worker": "old:1", "refused": "its jax is '0.1'"}
     )
-    with pytest.raises(
-        UnfinishedError, match=r"worker old:1 may not play: its jax is '0.1'; 0 of \d+ blocks"
-    ):
+    with pytest.raises(UnfinishedError, match=r"old:1 may not play: its jax is '0.1'"):
         jb.sweep(spec(), executor=everybody)
 
 
@@ -212,14 +206,9 @@ def test_an_executor_that_ends_is_told_of_in_one_line(tmp_path):
         future.set_running_or_notify_cancel()
         return future if call == 2 else answer
 
-    with pytest.raises(
-        UnfinishedError, match=r"takes no work \(BrokenExecutor: a process was terminated\); 0 of"
-    ):
+    with pytest.raises(UnfinishedError, match="BrokenExecutor: a process was terminated"):
         jb.sweep(spec(), executor=Broken())
-    with pytest.raises(
-        UnfinishedError,
-        match=r"has lost its work \(CancelledError\); \d of \d+ blocks are finished",
-    ):
+    with pytest.raises(UnfinishedError, match=r"lost its work .*; \d of"):
         jb.sweep(spec(), tmp_path / "out", executor=Inline(cancelled))
 
 
@@ -241,10 +230,7 @@ def test_ctrl_c_cancels_what_waits(monkeypatch):
 
 def test_a_failure_in_this_process_is_told_too(monkeypatch):
     monkeypatch.setattr(pool.Queue, "serve", lambda *_: 1 / 0)
-    with pytest.raises(
-        UnfinishedError,
-        match=r"blocks failed 3 times: block 0 .* ZeroDivisionError: division by zero; 0",
-    ):
+    with pytest.raises(UnfinishedError, match=r"3 times: block 0 .* ZeroDivisionError"):
         jb.sweep(spec(), notice=lambda text: None)
 
 
@@ -254,9 +240,7 @@ def test_a_failure_in_this_process_is_told_too(monkeypatch):
 def test_what_is_no_executor_and_what_cannot_be_sent():
     with pytest.raises(jb.InputError, match=r"executor: 3 given; it must be an object with submit"):
         jb.sweep(spec(), executor=3)
-    with pytest.raises(
-        jb.InputError, match="workers: 2 given; it must be left out: the executor has"
-    ):
+    with pytest.raises(jb.InputError, match="workers: 2 given"):
         jb.sweep(spec(), executor=Inline(), workers=2)
     lock = __import__("threading").Lock()
     odd = spec(
@@ -327,9 +311,7 @@ def test_status_says_who_played_what(tmp_path):
 def test_the_kind_of_device_belongs_to_the_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Planned, collected and finished by a caller that has not the workers' kind, as a login node
-    has no GPU.
-    """
+    """Planned and finished by a caller without the workers' kind, as a login node."""
 
     class Elsewhere:
         """Plays at once, on another kind of device."""
@@ -356,9 +338,7 @@ def test_the_kind_of_device_belongs_to_the_bytes(
     jb.sweep(spec(), tmp_path)  # all blocks are there: whoever asks may collect them
     assert (tmp_path / "result.nc").read_bytes() == whole["result.nc"]
     next((tmp_path / "blocks").glob("*.npz")).unlink()
-    with pytest.raises(
-        InputError, match=r"of kind 'cpu'; 1 of . blocks are missing in .* begun on 'gpu'"
-    ):
+    with pytest.raises(InputError, match=r"1 of . blocks .* begun on 'gpu'"):
         jb.sweep(spec(), tmp_path)
     with pytest.raises(UnfinishedError, match="platform is 'tpu'; it must be 'gpu'"):
         jb.sweep(spec(), tmp_path, executor=Elsewhere("tpu"))

@@ -1,6 +1,4 @@
-"""Whole commands and real engines on this machine: killed, continued on other devices, workers
-added and refused.
-"""
+"""Whole commands and real engines: killed, continued, workers added and refused."""
 
 from __future__ import annotations
 
@@ -69,9 +67,7 @@ def outcome_of(process, seconds=180):
 
 
 def interrupt(process):
-    """Ctrl-C, and again where nothing happens: Python drops one that comes in a garbage collector's
-    callback.
-    """
+    """Ctrl-C, and again: Python drops one that comes in a garbage collector's callback."""
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -211,9 +207,7 @@ def test_kills_of_the_caller_and_of_workers(work):
 
 
 def life(folder, out, seconds, of_the_caller):
-    """A sweep that is hit some time after its first block: its workers' numbers, or the sweep that
-    lost a worker.
-    """
+    """A sweep hit after its first block: its workers, or the sweep that lost one."""
     sweep, before = begin(folder, out.name, "--on", "processes:2"), blocks(out)
     wait_for(lambda: blocks(out) > before, sweep)
     time.sleep(seconds)

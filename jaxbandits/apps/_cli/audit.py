@@ -7,19 +7,17 @@ import argparse
 from jaxbandits.apps._cli.console import Parser, say
 from jaxbandits.tools import count_of, line
 
+_EPILOG = """\
+Its policy must be one of jb.policies; for one of your own see jb.live.audit.
+The exit code is 1 if a decision differs from the file, or if a budget was exceeded.
+"""
+
 
 def parser() -> Parser:
     """The parser of ``audit``."""
-    command = Parser(
-        prog="jaxbandits audit",
-        description="Repeat every decision in the file of a jb.live.Agent, and check it and the budgets.",
-        epilog="Its policy must be one of jb.policies; for one of your own see jb.live.audit.\n"
-        "The exit code is 1 if a decision differs from the file, or if a budget was exceeded.\n",
-    )
-    command.add_argument(
-        "file", metavar="FILE", help="the file of the agent, which may go on meanwhile"
-    )
-    return command
+    about = "Repeat every decision in the file of a jb.live.Agent, and check it and the budgets."
+    table = "file  FILE  the file of the agent, which may go on meanwhile"
+    return Parser("audit", about, table, epilog=_EPILOG)
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
@@ -29,17 +27,13 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     report = audit(arguments.file)
     counts = [count_of(report[name], name.removesuffix("s")) for name in ("decisions", "outcomes")]
     lines = [f"audit {line(arguments.file)}: {', '.join(counts)}"]
-    lines += (
-        map(line, report["problems"])
-        if report["problems"]
-        else ["every decision is the one that the file says"]
-    )
+    right = ["every decision is the one that the file says"]
+    lines += map(line, report["problems"] or right)
     if report["before"]:
         lines.append(f"{count_of(report['before'], 'earlier event')} not kept, and not checked")
     for name, periods in report["charged"].items():
-        lines.append(
-            f"{line(name)}: {sum(periods.values()):g} charged in {count_of(len(periods), 'period')}"
-        )
+        paid, count = sum(periods.values()), count_of(len(periods), "period")
+        lines.append(f"{line(name)}: {paid:g} charged in {count}")
     for name, periods in report["overspent"].items():
         lines += [
             f"{line(name)}: {over:g} overspent in the period from {begin:.0f}"

@@ -1,31 +1,23 @@
-"""``jaxbandits compare`` and ``jaxbandits demo``: their options, those of every command that reads an arms
-file, and the job. What only Python can set stays in :func:`jaxbandits.compare`.
+"""``jaxbandits compare``: its options, those of every command that reads an arms file, and the job.
+
+What only Python can set stays in :func:`jaxbandits.compare`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import re
 import shlex
 import sys
 import types
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaxbandits.apps._cli import console
-from jaxbandits.apps._cli.console import (
-    Parser,
-    name_in,
-    nearest,
-    number_in,
-    number_list,
-    option_name,
-    refused,
-    say,
-    whole_in,
-)
+from jaxbandits.apps._cli.console import Parser, nearest, number_list, option_name, refused, say
 from jaxbandits.apps.comparison import names
 from jaxbandits.core import InputError, bad
 
@@ -35,7 +27,7 @@ if TYPE_CHECKING:
 # jax is imported by the jobs: the help comes without it.
 
 FORMATS = """\
-The arms file is a CSV file; with one of these headers nothing more need be said, else --columns says what is what:
+The arms file is a CSV file; these headers are recognised; for others name the columns with --columns:
   name,clicks,spent,conversions         counts; means are taken per click
   name,reward,cost                      a log, one row per pull
   name,mean_reward,mean_cost            means per pull
@@ -44,16 +36,8 @@ A column `instance` holds several problems in one file. If columns are not known
 command with a guess in each place: --columns 'name=Campaign,pulls=Clicks,reward=Conv.,cost=Amount'.
 """
 READING = ("columns", "drop", "wide", "decimal", "encoding")
-FILES = (
-    "regret.png",
-    "table.csv",
-    "run.json",
-    "answer.json",
-    "arms.csv",
-    "money.png",
-    "results.png",
-    "report.html",
-)
+_PICTURES = ("regret.png", "money.png", "results.png")
+FILES = (*_PICTURES, "table.csv", "run.json", "answer.json", "arms.csv", "report.html")
 
 
 def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -61,41 +45,17 @@ def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in READING}
 
 
-_READING = """\
-columns  name=TITLE,…  which column is what, see below; as cost a number: what every pull costs
-drop  TEXT  leave out rows with this cell, such as a total (repeatable)
-decimal  .|,  the decimal sign (default: told from the file)
-encoding  NAME  of the file's text (default: told from the file)
+READING_TABLE = """\
+--columns  name=TITLE,…  which column is what, see below; as cost a number: what every pull costs
+--drop  TEXT  leave out rows with this cell, such as a total (repeatable)
+--decimal  .|,  the decimal sign (default: detected)
+--encoding  NAME  of the file's text (default: detected)
+--wide  -  a row is a request, and each arm has a reward column and optionally a cost column
 """
 
 
-def add_options(command: Parser, table: str, **more: Mapping[str, Any]) -> None:
-    """A line of the table is an option: its name, its value, what it does."""
-    for text in table.splitlines():
-        name, metavar, about = text.split("  ", 2)
-        words = metavar.split("|")
-        convert = name_in(words) if len(words) > 1 else str
-        options: dict[str, Any] = {"type": convert, "metavar": metavar, "help": about} | dict(
-            more.get(name, {})
-        )
-        command.add_argument(f"--{name}", **options)
-
-
-def add_reading(command: Parser) -> None:
-    """The options of every command that reads an arms file."""
-    add_options(
-        command, _READING, columns={"type": columns_of}, drop={"action": "append", "default": []}
-    )
-    about = (
-        "a row is a request, and each arm has a column of what it brought, perhaps one of its cost"
-    )
-    command.add_argument("--wide", action="store_true", help=about)
-
-
 def columns_of(text: str) -> dict[str, str]:
-    """A converter of ``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=``
-    follows it.
-    """
+    """``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=`` follows it."""
     titles: dict[str, str] = {}
     parts = re.split(r"(?:^|,)\s*([A-Za-z_-]+2?)\s*=", text)
     if parts[0].strip() or len(parts) < 3:
@@ -103,18 +63,22 @@ def columns_of(text: str) -> dict[str, str]:
     for role, title in zip(parts[1::2], parts[2::2], strict=True):
         role = role.replace("-", "_").lower()
         if role in titles or not title.strip():
-            raise refused(text, f"given one title for each key, and {role} is not")
+            raise refused(text, f"one title for each key, and {role} has another")
         titles[role] = title.strip()
     return titles
+
+
+READING_TYPES: dict[str, Any] = {
+    "columns": {"type": columns_of},
+    "drop": {"action": "append", "default": []},
+}
 
 
 # --- Policies: names, ``all``, or a class of the user's own file; and their parameters as options
 
 
 def policy_names(text: str) -> list[str]:
-    """A converter that takes names of policies, ``all``, or ``mine.py:MyPolicy``, separated by
-    commas, each once.
-    """
+    """A converter to names of policies, ``all``, or ``mine.py:MyPolicy``, each once."""
     chosen = [part.strip(" ") for part in text.split(",")]
     for name in chosen:
         if name != "all" and name not in names.EVERY and ".py:" not in name:
@@ -126,8 +90,7 @@ def policy_names(text: str) -> list[str]:
 
 
 def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[str]]:
-    """The policies with their settings, and a note on what ``all`` does not stand for: what needs a
-    missing parameter.
+    """The policies with their settings, and a note on what ``all`` leaves out.
 
     Raises:
         InputError: a parameter that no chosen policy has, or that is needed and missing; a policy
@@ -137,11 +100,8 @@ def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[s
 
     several, paced = isinstance(arguments.budget, list), arguments.constraint is not None
     if several and "cost2" not in (arguments.columns or {}):
-        amounts = " and ".join(f"{amount:g}" for amount in arguments.budget)
-        must = (
-            "one number, with no comma between thousands: two are for two costs (--columns cost2=…)"
-        )
-        raise bad("--budget", amounts, must)
+        must = "one number, with no comma: two are for two costs (--columns cost2=…)"
+        raise bad("--budget", arguments.budget, must)
     choices = plans.TWO_COST_POLICIES if several else plans.POLICIES
     choices = plans.AVERAGE_COST_POLICIES if paced else choices
     stated, kinds = arguments.parameters, dict[str, Any]()
@@ -154,26 +114,18 @@ def chosen_policies(arguments: argparse.Namespace) -> tuple[list[Policy], list[s
             raise bad("--policies", name, f"one of {', '.join(choices)}: it is for {of}")
         else:
             kinds[name] = choices[name] if name in choices else loaded(name)
-    incomplete = [
-        f"{x} ({option_name(of[0])})"
-        for x, of in needs.items()
-        if of and x not in arguments.policies
-    ]
+    left_out = {x: of[0] for x, of in needs.items() if of and x not in arguments.policies}
     notes = list[str]()
-    if "all" in arguments.policies and incomplete:
-        notes = [
-            f"note: --policies all is without those that need a parameter: {', '.join(incomplete)}"
-        ]
+    if "all" in arguments.policies and left_out:
+        needing = ", ".join(f"{x} ({option_name(of)})" for x, of in left_out.items())
+        notes = [f"note: --policies all is without those that need a parameter: {needing}"]
     known = {name for kind in kinds.values() for name in _fields(kind)}
     for parameter, values in stated.items():
         if parameter not in known:
             has = ", ".join(map(option_name, sorted(known))) or "none"
             near = nearest(option_name(parameter), map(option_name, [*known, *OPTIONS]))
-            raise bad(
-                option_name(parameter),
-                values,
-                f"an option, or a parameter of the policies ({has}){near}",
-            )
+            may_be = f"an option, or a parameter of the policies ({has}){near}"
+            raise bad(option_name(parameter), values, may_be)
     return [_settings(name, kind, stated, paced) for name, kind in kinds.items()], notes
 
 
@@ -204,18 +156,14 @@ def _settings(
 
 
 def loaded(name: str) -> type[Policy]:
-    """The class of ``mine.py:MyPolicy``; the file is run. InputError if that fails, or the class is
-    no policy.
-    """
+    """The class of ``mine.py:MyPolicy``, by running the file; InputError if it gives no policy."""
     from jaxbandits import Policy
 
     file, _, class_name = name.rpartition(":")
     module = types.ModuleType(f"_jaxbandits_policies_{Path(file).stem}")
     module.__file__ = file
     sys.modules[module.__name__] = module  # dataclasses look their module up
-    reason = (
-        f"{class_name} is no policy: a class with @jaxbandits.pytree that derives from a Policy"
-    )
+    reason = f"{class_name} is no policy: a class with @jaxbandits.pytree, from a Policy"
     try:
         exec(compile(Path(file).read_bytes(), file, "exec"), vars(module))
         kind = getattr(module, class_name)
@@ -232,7 +180,7 @@ def loaded(name: str) -> type[Policy]:
 _EPILOG = f"""\
 {FORMATS}
 Parameters of policies are options too, and each value is one setting: --rho 0.0625,0.25,1. What else can be set, the
-names of all policies' parameters among it, stands in Python: jaxbandits.compare, jaxbandits.policies.
+names of all policies' parameters among it, is documented in Python: jaxbandits.compare, jaxbandits.policies.
 
 Example:
   jaxbandits compare --arms ads.csv --budget 500 --policies omega_ucb,bts,m_ucb --rho 0.0625,0.25,1
@@ -242,77 +190,70 @@ _LISTS = (
     f"with two costs: {', '.join(names.TWO_COSTS)}"
 )
 _OPTIONS = f"""\
-arms  FILE  the arms, a CSV file (see below); - for standard input
-budget  B  of each instance, in the file's unit of cost; B,B2 where --columns names a cost2
-policies  A,B,…  of {_LISTS}; all; or your own, mine.py:MyPolicy
-constraint  budget|average-cost:C  spend the budget (budget), or at most C a round on average, in every round
-runs  R  of each setting on each instance, with --until at most (1000; fewer where days are played)
-until  clear|best  stop when all pairs of settings are clear, or one is clearly ahead of all others
-growth  G|none  an arm sells at most G times what it sold in the file, a log has G times its requests (2; a log 1)
-decide  daily|per-click|N  how often one decides by what is known (daily, where the file has days)
-start  file|nothing  policies start from what the file has counted, or from nothing (file)
-uncertainty  means|given  true means of each run drawn from what the file leaves open, or as in the file (means)
-noise  bernoulli|beta|clicks|empirical  what a pull looks like (clicks for counts, empirical for a log, else bernoulli)
-seed  S  the same seed gives the same numbers (0)
-out  DIR  folder for {", ".join(FILES)} (jaxbandits-out)
+--arms  FILE  the arms, a CSV file (see below); - for standard input
+--budget  B  of each instance, in the file's unit of cost; B,B2 where --columns names a cost2
+--policies  A,B,…  of {_LISTS}; all; or your own, mine.py:MyPolicy
+--constraint  budget|average-cost:C  spend the budget (budget), or at most C a round on average, in every round
+--runs  R  of each setting on each instance, with --until at most (1000; fewer where days are played)
+--until  clear|best  stop when all pairs of settings are clear, or one is clearly ahead of all others
+--growth  G|none  an arm sells at most G times what it sold in the file, a log has G times its requests (2; a log 1)
+--decide  daily|per-click|N  how often the policy decides (daily, if the file has days)
+--start  file|nothing  policies start from the file's counts, or without data (file)
+--uncertainty  means|given  draw each run's true means from a posterior, or take the file's (means)
+--noise  bernoulli|beta|clicks|empirical  law of an outcome (clicks for counts, empirical for a log, else bernoulli)
+--seed  S  the same seed gives the same numbers (0)
+--out  DIR  folder for {", ".join(FILES)} (jaxbandits-out)
+--progress  -  a progress bar on stderr (default: on a terminal; elsewhere a line every ten seconds)
 """
-OPTIONS = [line.split("  ")[0] for line in (_OPTIONS + _READING).splitlines()]
+OPTIONS = [line.split("  ")[0][2:] for line in (_OPTIONS + READING_TABLE).splitlines()]
 
 
 def budgets(text: str) -> float | list[float]:
     """A converter: a budget, or one for each cost, separated by commas."""
-    return number_list(text) if "," in text else number_in()(text)
+    return number_list(text) if "," in text else float(text)
 
 
 def constraint(text: str) -> float | None:
     """A converter: None for ``budget``, C for ``average-cost:C``."""
     kind, _, bound = text.partition(":")
-    may_be = "budget, or average-cost:C with C above 0, as average-cost:0.5"
-    if kind != "average-cost" and text != "budget":
-        raise refused(text, may_be)
-    return None if text == "budget" else number_in(above=0, may_be=may_be)(bound)
+    with contextlib.suppress(ValueError):
+        if text == "budget" or (kind == "average-cost" and float(bound) > 0):
+            return None if text == "budget" else float(bound)
+    raise refused(text, "budget, or average-cost:C with C above 0")
 
 
-def _or_word(convert: Callable[[str], Any], *words: str) -> Callable[[str], Any]:
-    """A converter that takes these words, too."""
-    return lambda text: text if text in words else convert(text)
+def growth(text: str) -> float | str:
+    """A converter: a factor, or ``none``."""
+    return text if text == "none" else float(text)
+
+
+def decide(text: str) -> int | str:
+    """A converter: ``daily``, ``per-click``, or how many pulls are between two decisions."""
+    return text if text in ("daily", "per-click") else int(text)
 
 
 def parser() -> Parser:
     """The parser of ``compare``."""
-    command = Parser(
-        prog="jaxbandits compare",
-        description="Spend a budget on the arms of a file with several policies, many times, and rank them.",
-        epilog=_EPILOG,
-        takes_parameters=True,
-    )
-    add_options(
-        command,
-        _OPTIONS,
-        arms={"required": True},
-        budget={"required": True, "type": budgets},
-        policies={"required": True, "type": policy_names},
-        constraint={"type": constraint},
-        runs={"type": whole_in()},
-        growth={"type": _or_word(number_in(), "none")},
-        decide={"type": _or_word(whole_in(), "daily", "per-click")},
-        start={"default": "file"},
-        seed={"type": whole_in(), "default": 0},
-        out={"default": "jaxbandits-out"},
-    )
-    add_reading(command)
-    command.add_argument(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        help="a progress bar on stderr (default: on a terminal; elsewhere a line every ten seconds)",
-    )
-    return command
+    more: dict[str, Any] = {
+        "arms": {"required": True},
+        "budget": {"required": True, "type": budgets},
+        "policies": {"required": True, "type": policy_names},
+        "constraint": {"type": constraint},
+        "runs": {"type": int},
+        "growth": {"type": growth},
+        "decide": {"type": decide},
+        "start": {"default": "file"},
+        "seed": {"type": int, "default": 0},
+        "out": {"default": "jaxbandits-out"},
+        "progress": {"action": argparse.BooleanOptionalAction},
+    }
+    about = "Spend a budget on the arms of a file with several policies, many times, and rank them."
+    table = _OPTIONS + READING_TABLE
+    return Parser("compare", about, table, more | READING_TYPES, _EPILOG, takes_parameters=True)
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Compare; the exit code is 0, 1 (something could not be written) or 130 (Ctrl-C after the
-    runs).
-    """
+    """Compare; the exit code is 0, 1 (nothing could be written) or 130 (Ctrl-C after the runs)."""
     from jaxbandits.apps import comparison as desk
     from jaxbandits.apps.comparison.comparison import put_all
     from jaxbandits.apps.comparison.plan import with_baselines

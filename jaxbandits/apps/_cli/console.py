@@ -1,9 +1,7 @@
 """The command ``jaxbandits``, and what the project's commands share: a parser whose errors are one
 line, and printing.
 
-A command line is checked in this order: names of options, values that are missing, options that are
-missing, then each value by its converter. Converters only turn text into values; the library checks
-their range.
+Converters only turn text into values; the library checks their range.
 """
 
 from __future__ import annotations
@@ -12,17 +10,16 @@ import argparse
 import contextlib
 import gc
 import importlib
-import math
 import os
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jaxbandits.core import InputError
+from jaxbandits.core import InputError, bad
 from jaxbandits.tools import line, nearest, quoted
 
 _MISSING = "the following arguments are required: "  # argparse's words
@@ -31,21 +28,38 @@ _MISSING = "the following arguments are required: "  # argparse's words
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises InputError and prints no usage.
 
+    A line of ``table`` is an argument: its name, its value (``A|B``: one of these; ``-``: a
+    switch), what it does. ``more`` has by name what else argparse is told.
+
     With ``takes_parameters`` every other ``--name 1,2`` is a parameter of a policy, in ``parameters``.
     """
 
-    def __init__(self, takes_parameters: bool = False, **options: Any):
+    def __init__(
+        self,
+        job: str,
+        description: str,
+        table: str = "",
+        more: Mapping[str, Mapping[str, Any]] | None = None,
+        epilog: str = "",
+        takes_parameters: bool = False,
+    ):
         self._takes_parameters = takes_parameters
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(allow_abbrev=False, exit_on_error=False, **options)
-
-    def add_choice(
-        self, name: str, choices: Sequence[str], about: str, default: str | None = None
-    ) -> None:
-        """An option that takes one of some names."""
-        self.add_argument(
-            name, type=name_in(choices), metavar="|".join(choices), help=about, default=default
+        super().__init__(
+            prog=f"jaxbandits {job}".strip(),
+            description=description,
+            epilog=epilog,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        for text in table.splitlines():
+            name, metavar, about = text.split("  ", 2)
+            own: Any = (more or {}).get(name.lstrip("-"), {})
+            if metavar == "-":
+                own = {"action": "store_true"} | own
+            else:
+                choices = metavar.split("|") if "|" in metavar and "type" not in own else None
+                own = {"metavar": metavar, "choices": choices} | own
+            self.add_argument(name, help=about, **own)
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """The values; ``--help`` and ``--version`` print and leave by SystemExit(0).
@@ -60,17 +74,8 @@ class Parser(argparse.ArgumentParser):
         for name in (part.partition("=")[0] for part in named):
             # Before argparse says which options are missing
             if name.startswith("--") and name not in names:
-                raise InputError(
-                    f"{line(name)}: unknown option{nearest(name, names)} (see {self.prog} --help)"
-                )
-        try:
-            arguments, rest = self.parse_known_args(argv)
-        except argparse.ArgumentError as problem:
-            self.error(
-                f"{(problem.argument_name or '').split('/')[-1]}: {problem.message}".removeprefix(
-                    ": "
-                )
-            )
+                raise InputError(f"{line(name)}: unknown option{nearest(name, names)}")
+        arguments, rest = self.parse_known_args(argv)
         if rest := [part for part in rest if part != "--"]:
             raise InputError(f"{quoted(rest[0])}: not expected here (see {self.prog} --help)")
         if self._takes_parameters:
@@ -78,10 +83,10 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def error(self, message: str) -> NoReturn:
-        """Raise it as an InputError."""
+        """Raise it as an InputError, in one line."""
         if message.startswith(_MISSING):
             message = f"{message.removeprefix(_MISSING)}: required"
-        raise InputError(message)
+        raise InputError(line(message.removeprefix("argument ")))
 
     def print_help(self, file: Any = None) -> None:
         """Print the help; quietly, if nobody reads it to the end."""
@@ -102,18 +107,10 @@ def _without_parameters(
             raise InputError(f"{line(name)}: unknown option{nearest(name, known)}")
         try:
             parameters[name[2:].replace("-", "_")] = number_list(value)
-        except argparse.ArgumentTypeError as problem:
-            near = nearest(name, known)
-            raise InputError(f"{line(name)}: {problem} (a parameter of a policy){near}") from None
+        except ValueError:
+            may_be = f"numbers, separated by commas (a parameter of a policy){nearest(name, known)}"
+            raise bad(line(name), value, may_be) from None
     return rest, parameters
-
-
-def listed(name: str, choices: Collection[str]) -> str:
-    """The choices, and which of them was probably meant."""
-    return f"{', '.join(choices)}{nearest(name, choices)}"
-
-
-# --- Converters
 
 
 def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
@@ -121,68 +118,21 @@ def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
     return argparse.ArgumentTypeError(f"{quoted(text)} given; it must be {may_be}")
 
 
-def number_in(*, above: float = -math.inf, may_be: str = "") -> Callable[[str], float]:
-    """A converter to a finite number, perhaps above a bound."""
-    may_be = may_be or (
-        "a finite number" if above == -math.inf else f"a finite number above {above:g}"
-    )
-
-    def convert(text: str) -> float:
-        with contextlib.suppress(ValueError):
-            if "_" not in text and math.isfinite(value := float(text)) and value > above:
-                return value
-        raise refused(text, may_be)
-
-    return convert
-
-
 def number_list(text: str) -> list[float]:
     """A converter to numbers, separated by commas."""
-    convert, values = number_in(), list[float]()
-    for part in text.split(","):
-        try:
-            values.append(convert(part))
-        except argparse.ArgumentTypeError:
-            may_be = f"numbers, separated by commas, and not {quoted(text)}"
-            raise refused(part, may_be) from None
-    return values
+    return [float(part) for part in text.split(",")]
 
 
-def whole_in(low: int | None = None, high: int | None = None) -> Callable[[str], int]:
-    """A converter to a whole number, perhaps in a range."""
-    ends = (
-        "" if low is None else f" of at least {low}" if high is None else f" from {low} to {high:,}"
-    )
-
-    def convert(text: str) -> int:
-        with contextlib.suppress(ValueError):
-            value = int(text)
-            if (low is None or value >= low) and (high is None or value <= high):
-                return value
-        raise refused(text, f"a whole number{ends}")
-
-    return convert
-
-
-def name_in(names: Iterable[str]) -> Callable[[str], str]:
-    """A converter that takes one of some names."""
-    choices = tuple(names)
-
-    def convert(text: str) -> str:
-        if text not in choices:
-            raise refused(text, f"one of {listed(text, choices)}")
-        return text
-
-    return convert
+def listed(name: str, choices: Collection[str]) -> str:
+    """The choices, and which of them was probably meant."""
+    return f"{', '.join(choices)}{nearest(name, choices)}"
 
 
 # --- Printing, and the names of options
 
 
 def say(text: str) -> None:
-    """Print to stdout; a reader that has gone away, as ``head`` does, ends the printing and not the
-    work.
-    """
+    """Print to stdout; a reader that leaves, as ``head`` does, ends the printing, not the work."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -194,9 +144,7 @@ def say(text: str) -> None:
 
 
 def complain(problem: object) -> None:
-    """Print an error to stderr: one line, or a first line and one indented line for each of several
-    problems.
-    """
+    """Print an error to stderr: one line, and an indented one for each further problem."""
     first, *more = (line(" ".join(part.split())) for part in str(problem).split("\n"))
     text = "\n".join([f"jaxbandits: error: {first}", *(f"  {part}" for part in more)])
     print(text, file=sys.stderr, flush=True)
@@ -213,9 +161,7 @@ OTHERWISE = {"average_cost": "constraint", "wrt": "parameter", "executor": "on"}
 
 @contextlib.contextmanager
 def named_as_options(options: Collection[str]) -> Iterator[None]:
-    """Turn errors of the library, ``runs: 0 given; …``, into those of a command with these options,
-    ``--runs: …``.
-    """
+    """Turn errors of the library, ``runs: 0 given; …``, into those of options, ``--runs: …``."""
     try:
         yield
     except InputError as problem:
@@ -233,21 +179,18 @@ def unwritten(problem: OSError) -> int:
     return 1
 
 
-# --- Compiled programs are kept from one command to the next, in jax's persistent compilation cache
-#
-# Only commands use it: a library call never touches jax's global configuration (docs/benchmarks.md
-# has the line for your own code).
+# --- Compiled programs are kept from one command to the next, by jax
 
 
 VARIABLE = "JAXBANDITS_CACHE"
-_LARGEST_FOLDER = 1 << 29  # a program of an engine takes 50 to 200 kB
 
 
 def keep_programs() -> None:
     """Keep what this process compiles, and take what earlier ones kept.
 
     Off with ``JAXBANDITS_CACHE=off``; another value is the folder. A folder that was set for jax
-    itself (``JAX_COMPILATION_CACHE_DIR``) stays. A folder that cannot be made is not used.
+    itself (``JAX_COMPILATION_CACHE_DIR``) stays. A folder that cannot be made is not used. Only
+    commands call it: the library never touches jax's global configuration.
     """
     import jax
 
@@ -266,30 +209,26 @@ def keep_programs() -> None:
     except OSError:
         return
     keep_programs_in(folder)
-    # Each of some dozen small programs takes 30 ms to compile, and 1 ms to read.
-    for name, value in (
-        ("compilation_cache_dir", str(folder)),
-        ("compilation_cache_max_size", _LARGEST_FOLDER),  # the oldest entries go
-        ("persistent_cache_min_compile_time_secs", 0.0),
-        ("persistent_cache_min_entry_size_bytes", -1),
-    ):
-        jax.config.update(f"jax_{name}", value)
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_compilation_cache_max_size", 1 << 29)  # bytes; the oldest go
+    # Each of some dozen small programs takes 30 ms to compile, and 1 ms to read
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache entry")
 
 
 # --- The command
 
 
-# Of each job: what it is for, and the module with a function that makes its parser and one that
-# does it.
+# Of each job, whose module has a `parser` and a `run`, what it is for
 _JOBS = {
-    "read": ("show how a file of arms is read", "read", "parser", "run"),
-    "compare": ("which policy spends a budget best", "compare", "parser", "run"),
-    "demo": ("regret, sensitivity and a gradient in three pictures", "demo", "parser", "run"),
-    "sweep": ("regret over grids, survives a kill", "sweep", "sweep_parser", "run_sweep"),
-    "status": ("what is done of a sweep, what is left", "sweep", "status_parser", "run_status"),
-    "audit": ("check the log of a live agent by deciding again", "audit", "parser", "run"),
-    "tune": ("find a policy's parameter by gradient descent", "tune", "parser", "run"),
+    "read": "show how a file of arms is read",
+    "compare": "which policy spends a budget best",
+    "demo": "regret, sensitivity and a gradient in three pictures",
+    "sweep": "regret over grids, survives a kill",
+    "status": "what is done of a sweep, what is left",
+    "audit": "check the log of a live agent by deciding again",
+    "tune": "find a policy's parameter by gradient descent",
 }
 
 
@@ -304,14 +243,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     before, report = signal.getsignal(signal.SIGINT), sys.unraisablehook
-    # It comes again
-    sys.unraisablehook = lambda error: (
-        None if error.exc_type is KeyboardInterrupt else report(error)
-    )
-    if (
-        before is signal.default_int_handler
-        and threading.current_thread() is threading.main_thread()
-    ):
+    in_main = threading.current_thread() is threading.main_thread()
+    # A Ctrl-C that cannot be raised comes again
+    sys.unraisablehook = lambda x: None if x.exc_type is KeyboardInterrupt else report(x)
+    if before is signal.default_int_handler and in_main:
         signal.signal(signal.SIGINT, _CtrlC())
     try:
         return _run(arguments)
@@ -319,12 +254,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain(problem)
         return 2
     except KeyboardInterrupt as stop:
-        # an interrupted comparison knows how far it came
-        done = (
-            f"{stop.done} of {stop.runs} runs"
-            if hasattr(stop, "done") and hasattr(stop, "runs")
-            else "no run"
-        )
+        # An interrupted comparison knows how far it came
+        done = f"{stop.done} of {stop.runs} runs" if hasattr(stop, "runs") else "no run"  # type: ignore[attr-defined]
         print(f"interrupted: {done} finished; nothing was written", file=sys.stderr, flush=True)
         return 130
     finally:
@@ -335,10 +266,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _CtrlC:
-    """Ctrl-C as Python has it, but remembered: jax calls Python from C in places that drop every
-    exception.
+    """Ctrl-C as Python has it, but remembered for the next step of a progress bar.
 
-    The next step of a progress bar raises it again.
+    jax calls Python from C in places that drop every exception.
     """
 
     came = False
@@ -353,26 +283,21 @@ def _run(argv: list[str]) -> int:
 
     job = argv[0] if argv else None
     if job is None or job.startswith("-"):
-        commands = [f"  {name:7}  {about}" for name, (about, *_) in _JOBS.items()]
-        parser = Parser(
-            prog="jaxbandits",
-            usage=f"jaxbandits {'|'.join(_JOBS)} …",
-            description="Simulate bandits whose arms cost money.",
-            epilog="\n".join(["commands (each has --help):", *commands]),
-        )
+        commands = [f"  {name:7}  {about}" for name, about in _JOBS.items()]
+        epilog = "\n".join(["commands (each has --help):", *commands])
+        parser = Parser("", "Simulate bandits whose arms cost money.", epilog=epilog)
+        parser.usage = f"jaxbandits {'|'.join(_JOBS)} …"
         parser.add_argument("--version", action="version", version=f"jaxbandits {__version__}")
         parser.parse(argv)
         raise InputError(f"{'|'.join(_JOBS)}: a command is required")
     if job not in _JOBS:
-        raise InputError(
-            f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be one of {', '.join(_JOBS)}"
-        )
-    _, module, make, run = _JOBS[job]
-    job_module: Any = importlib.import_module(f"{__package__}.{module}")
-    arguments = getattr(job_module, make)().parse(argv[1:])
+        may_be = f"one of {', '.join(_JOBS)}"
+        raise InputError(f"{line(job)}: unknown command{nearest(job, _JOBS)}; it must be {may_be}")
+    module: Any = importlib.import_module(f"{__package__}.{job}")
+    arguments = module.parser().parse(argv[1:])
     arguments.job = job
     keep_programs()
-    return getattr(job_module, run)(arguments, argv)
+    return module.run(arguments, argv)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,11 @@ from jaxbandits.apps._cli.console import Parser
 
 def parser() -> Parser:
     """The parser of ``demo``."""
-    command = Parser(
-        prog="jaxbandits demo",
-        description="Regret, sensitivity and a gradient on the ads that come with the package: three pictures.",
+    about = (
+        "Regret, sensitivity and a gradient on the ads that come with the package: three pictures."
     )
-    command.add_argument(
-        "--out", default="jaxbandits-demo", metavar="DIR", help="folder to write to"
-    )
-    return command
+    out = {"out": {"default": "jaxbandits-demo"}}
+    return Parser("demo", about, "--out  DIR  folder to write to", out)
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:

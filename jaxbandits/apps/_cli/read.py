@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from jaxbandits.apps._cli.compare import FORMATS, add_reading, reading_of
+from jaxbandits.apps._cli.compare import FORMATS, READING_TABLE, READING_TYPES, reading_of
 from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
 from jaxbandits.tools import NumberStyle, Table, count_of, line
 
@@ -22,16 +22,10 @@ _PULLS_SUGGESTED = 100_000  # that the suggested budget pays for
 
 def parser() -> Parser:
     """The parser of ``read``."""
-    command = Parser(
-        prog="jaxbandits read",
-        description="Show what was understood of an arms file: arms, means with intervals, what was left out and why.",
-        epilog=f"{FORMATS}\nExample:\n  jaxbandits read ads.csv --columns name=Campaign,cost=Kosten\n",
-    )
-    command.add_argument(
-        "file", metavar="FILE", help="the arms, a CSV file (see below); - for standard input"
-    )
-    add_reading(command)
-    return command
+    about = "Show how an arms file is read: arms, means with intervals, skipped rows and why."
+    example = "Example:\n  jaxbandits read ads.csv --columns name=Campaign,cost=Kosten\n"
+    table = "file  FILE  the arms, a CSV file (see below); - for standard input\n"
+    return Parser("read", about, table + READING_TABLE, READING_TYPES, f"{FORMATS}\n{example}")
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
@@ -48,9 +42,8 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     parts = ["\n".join(map(line, head))]
     for instance in table.instances[:_INSTANCES_SHOWN]:
         title = f"{line(instance.name)}:\n" if len(sizes) > 1 else ""
-        parts.append(
-            title + _instance(table, instance, _ARMS_SHOWN // min(len(sizes), _INSTANCES_SHOWN))
-        )
+        rows = _ARMS_SHOWN // min(len(sizes), _INSTANCES_SHOWN)
+        parts.append(title + _instance(table, instance, rows))
     if len(sizes) > _INSTANCES_SHOWN:
         parts.append(f"… and {count_of(len(sizes) - _INSTANCES_SHOWN, 'more instance')}")
     names = ", ".join(dict.fromkeys(name for i in table.instances for name in interval_names(i)))
@@ -70,28 +63,19 @@ def _instance(table: ArmsTable, instance: Instance, row_limit: int) -> str:
     singular = {"conversions": "conversion"}.get(result, result)
 
     def in_all(arm: int | slice) -> list[str]:
-        totals = evidence.totals(arm)
-        return (
-            [style.count(totals[0]), style.count(totals[1]), style.money(totals[2])]
-            if totals
-            else []
-        )
+        if not (totals := evidence.totals(arm)):
+            return []
+        return [*map(style.count, totals[:2]), style.money(totals[2])]
 
     header = ["arm", *([f"{pull}s", result, table.cost_unit] if in_all(0) else [])]
     header += [f"{result} per {pull}", f"cost per {pull}", f"cost per {singular}"]
     header += [f"{table.cost2_unit} per {pull}"] if table.cost2_unit else []
     rows = []
-    for arm, (name, triple) in enumerate(
-        zip(instance.arms[:row_limit], estimates(instance)[:row_limit], strict=True)
-    ):
-        rate, price, per = triple
-        cells = [
-            _rate(style, rate, evidence.whole),
-            _with_ends(price, style.money),
-            _with_ends(per, style.money),
-        ]
-        cells += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
-        rows.append([name, *in_all(arm), *cells])
+    for arm, (rate, price, per) in enumerate(estimates(instance)[:row_limit]):
+        prices = [_with_ends(x, style.money) for x in (price, per)]
+        prices += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
+        cells = _rate(style, rate, evidence.whole), *prices
+        rows.append([instance.arms[arm], *in_all(arm), *cells])
     rows += [["in all", *in_all(slice(None))]] if in_all(0) and not table.wide else []
     more = len(instance.arms) - row_limit
     rest = f"\n… and {count_of(more, 'more arm')}, which the last line counts" if more > 0 else ""
@@ -123,12 +107,9 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
 
     widest = max(table.instances, key=lambda instance: len(instance.arms))
     price = float(widest.mean_money.mean())
-    spent = (
-        None
-        if widest.evidence is None or widest.evidence.spent is None
-        else float(widest.evidence.spent.sum())
-    )
-    if spent and table.wide:  # as if one arm had answered all
+    paid = None if widest.evidence is None else widest.evidence.spent
+    spent = 0.0 if paid is None else float(paid.sum())
+    if table.wide:  # as if one arm had answered all
         spent /= len(widest.arms)
     budget = min(spent or 1000 * price, _PULLS_SUGGESTED * price)
     digits = 1 - math.floor(math.log10(budget))  # two that count, never in powers of ten
@@ -141,13 +122,10 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
     for name, value in reading_of(arguments).items():
         if name == "columns" and value:
             value = ",".join(f"{role}={title}" for role, title in value.items())
-        elif isinstance(value, float):
-            value = f"{value:.15g}"
-        for item in value if isinstance(value, list) else [value] * (value is not None):
-            # One word, for an empty name, or one of dashes, is no word of its own
-            command += (
-                [option_name(name)] * item
-                if item in (True, False)
-                else [f"{option_name(name)}={item}"]
-            )
+        if isinstance(value, bool):
+            command += [option_name(name)] * value
+            continue
+        # One word, for an empty name, or one of dashes, is no word of its own
+        items = value if isinstance(value, list) else [value] * (value is not None)
+        command += [f"{option_name(name)}={item}" for item in items]
     return shlex.join([*command, "--budget", rounded, "--policies", policies])

@@ -107,9 +107,8 @@ def answer_of(comparison: Comparison, *, progress: bool | str = False) -> Answer
     if baselines is None:
         splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
         baselines = run_plan(plan.alone(played=splits), progress=progress)
-    reward = np.concatenate(
-        [comparison.data["reward"].values[[at]], baselines.data["reward"].values]
-    )
+    own = comparison.data["reward"].values[[at]]
+    reward = np.concatenate([own, baselines.data["reward"].values])
     columns: dict[str, tuple[tuple[str, ...], Any]] = {}
     for spread, end in ((Spread.of(reward.sum(axis=1)), ()), (Spread.of(reward), ("instance",))):
         title = "earned_in" if end else "earned"
@@ -119,11 +118,9 @@ def answer_of(comparison: Comparison, *, progress: bool | str = False) -> Answer
     for unit in plan.table.spent_units:
         of_all = comparison.data[unit].values[at].sum(axis=0)
         columns |= _with_ends(unit, (), Spread.of(of_all))
-    first = _first_part(plan, at, progress)
-    columns["first"] = (
-        ("instance", "arm"),
-        first / np.maximum(first.sum(axis=1, keepdims=True), 1e-300),
-    )
+    first = money_of_part(plan, at, _first_share(plan), progress)
+    first = first / np.maximum(first.sum(axis=1, keepdims=True), 1e-300)
+    columns["first"] = (("instance", "arm"), first)
     data = xarray.Dataset(
         columns,
         coords={
@@ -149,9 +146,7 @@ def _with_ends(title: str, dims: tuple[str, ...], spread: Spread) -> dict[str, A
 
 
 def _gains(reward: FloatArray) -> dict[str, Any]:
-    """How much the first of several rows, ``[row, instance, run]``, earns more than each: in all
-    instances, and in each. The intervals of a table hold at once with 95 %.
-    """
+    """What the first row of ``[row, instance, run]`` earns more than each: in all, and in each."""
     import xarray
 
     def of(part: FloatArray) -> np.ndarray:
@@ -185,22 +180,14 @@ def _of_arms(comparison: Comparison, setting: int) -> dict[str, Any]:
     names = ("reward", "cost", "reward_in_file", "cost_in_file", "best", "pulls_in_file", "mixture")
     facts = {name: np.full((len(instances), width), np.nan) for name in names}
     title = np.full((len(instances), width), "", object)
-    for row, (instance, (reward, cost)) in enumerate(
-        zip(instances, plans.file_means(plan.table, plan.worlds), strict=True)
-    ):
+    pairs = zip(instances, plans.file_means(plan.table, plan.worlds), strict=True)
+    for row, (instance, (reward, cost)) in enumerate(pairs):
         count, clicks = len(instance.arms), (instance.evidence or Evidence()).clicks
         rate, price = np.array([[x.value for x in arm[:2]] for arm in estimates(instance)]).T
         mixture = plan.spending.best_split(reward, cost, row) * plan.spending.price(cost)
         known = np.nan if clicks is None or plan.table.kind == "log" else clicks
-        of = (
-            reward,
-            money_cost(cost),
-            rate,
-            price,
-            best[row],
-            known,
-            mixture / max(mixture.sum(), 1e-300),
-        )
+        mixture = mixture / max(mixture.sum(), 1e-300)
+        of = (reward, money_cost(cost), rate, price, best[row], known, mixture)
         title[row, :count] = instance.arms
         for name, values in zip(names, of, strict=True):
             facts[name][row, :count] = values
@@ -208,8 +195,7 @@ def _of_arms(comparison: Comparison, setting: int) -> dict[str, Any]:
 
 
 def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
-    """Probability that an arm has the best ratio of its instance, ``[K]`` each, by the posterior
-    that runs draw from.
+    """Probability that an arm has the best ratio of its instance, ``[K]`` each.
 
     From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given,
     1 for the best. How many requests there are is no part of a ratio.
@@ -244,23 +230,15 @@ def _some_runs(plan: ComparisonPlan) -> int:
 def money_of_part(
     plan: ComparisonPlan, setting: int, share: float, progress: bool | str = False
 ) -> FloatArray:
-    """A setting's mean money on each arm of a share of the budget, ``[instance, arm]``: a budget of
-    its own, so it holds too for policies that know what they may spend.
-    """
+    """A setting's mean money on each arm, ``[instance, arm]``, of a budget of this share."""
     spending = plan.spending.part(share)
     lineup = plan.played.only(setting).with_horizon(spending.rounds)
     part = plan.alone(played=lineup, spending=spending, runs=_some_runs(plan))
     return run_plan(part, progress=progress).accounts.money(0).mean(axis=1)
 
 
-def _first_part(plan: ComparisonPlan, setting: int, progress: bool | str) -> FloatArray:
-    return money_of_part(plan, setting, _first_share(plan), progress)
-
-
 def _first_share(plan: ComparisonPlan) -> float:
-    """The share of the budget that is spent until one decides again, as in the instance in the
-    middle.
-    """
+    """The share of the budget that is spent until one decides again; the median of instances."""
     cadence, shares = plan.played.cadence, list[float]()
     for row, (instance, size) in enumerate(zip(plan.table.instances, cadence.size, strict=False)):
         totals = (instance.evidence or Evidence()).totals(slice(None))
@@ -274,36 +252,28 @@ def _first_share(plan: ComparisonPlan) -> float:
 
 
 def warnings_of(comparison: Comparison, setting: int, data: xarray.Dataset) -> list[str]:
-    """Budgets of a few pulls or of fewer pulls than arms, money spent beyond the budget, means that
-    few clicks tell.
-    """
+    """Budgets of few pulls, money beyond the budget, means that few clicks tell."""
     plan, texts, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
     budget, instances = plan.spending.budget, plan.table.instances
     pulls = [plan.spending.pulls(instance, row) for row, instance in enumerate(instances)]
     short = [i.name for i, n in zip(instances, pulls, strict=True) if n < len(i.arms)]
     if min(pulls) < _FEW_PULLS:
-        fewest = instances[int(np.argmin(pulls))].name
-        texts.append(
-            f"the budget of {budget:g} is about {min(pulls):.2g} {unit}s in {fewest!r}: too few to learn anything"
-        )
+        about = f"about {min(pulls):.2g} {unit}s in {instances[int(np.argmin(pulls))].name!r}"
+        texts.append(f"the budget of {budget:g} is {about}: too few to learn anything")
     elif short:
-        texts.append(
-            f"in {len(short)} of {len(pulls)} instances the budget of {budget:g} is fewer {unit}s than there are arms"
-        )
+        less = f"the budget of {budget:g} is fewer {unit}s than there are arms"
+        texts.append(f"in {len(short)} of {len(pulls)} instances {less}")
     rows = [x.size for instance in instances for x, _ in instance.log or ()]
     if thin := sum(n < _FEW_ROWS for n in rows):
         texts.append(f"{thin} of {len(rows)} arms have fewer than {_FEW_ROWS} rows in the log")
     over = float(comparison.data["spent"].values[setting].mean()) / budget - 1
     if plan.spending.rounds is None and over > _OVERSHOOT:
-        texts.append(
-            f"the last {unit} exceeds the budget: {over:.0%} more than {budget:g} is spent on average"
-        )
+        more = f"{over:.0%} more than {budget:g} is spent on average"
+        texts.append(f"the last {unit} exceeds the budget: {more}")
     few = np.where(data["pulls_in_file"].values < _FEW_CLICKS, data["money_share"].values, 0)
     if plan.worlds.posterior is None and few.max() > _MUCH:  # means are taken as the truth
         at = np.unravel_index(few.argmax(), few.shape)
         name, clicks = data["name"].values[at], data["pulls_in_file"].values[at]
-        texts.append(
-            f"{name!r} gets {few[at]:.0%} of the money and has {clicks:,.0f} {unit}s in the file: its mean, taken as "
-            "the truth, is hardly known"
-        )
+        gets = f"{name!r} gets {few[at]:.0%} of the money and has {clicks:,.0f} {unit}s in the file"
+        texts.append(f"{gets}: its mean, taken as the truth, is hardly known")
     return texts

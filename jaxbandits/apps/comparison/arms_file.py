@@ -57,9 +57,7 @@ KINDS = {
 NUMERIC = ("pulls", "reward", "cost", "mean_reward", "mean_cost", "cost2")
 _NOTHING = ("", "-", "--", "–", "—")
 _UNKNOWN = ("na", "n/a", "#n/a", "nan", "null", "none", "(none)")
-_YES = dict.fromkeys(("true", "yes", "ja", "y"), 1.0) | dict.fromkeys(
-    ("false", "no", "nein", "n"), 0.0
-)
+_YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _PACKED: Mapping[bytes, Any] = {b"\x1f\x8b\x08": gzip, b"BZh": bz2, b"\xfd7zXZ\x00": lzma}
 _GUESSES = {  # how titles of numbers often begin, for the question
     "pulls": r"cli[ck]|kli|pull|visit|sess|request|impr",
@@ -80,7 +78,6 @@ _GROUPED = re.compile(
 )
 _OF_ONE = r"(?i)\b(?:per|pro|par|por|avg|average|durchschn|mean|rate|e?cp[a-z]|ctr|rpm|epc|roas|roi|acos)\b|ø|%"
 _PARTS = {"micro": 1e6, "micros": 1e6, "cent": 100.0, "cents": 100.0, "¢": 100.0, "%": 100.0}
-_NO_UNIT = r"(?i)\b(?:thousands?|millions?|tsd|mio|pence)\b|\(k\)|(?-i:GBp|GBX)|\b000s?\b|\bk[$€£]"
 _TOTAL = re.compile(
     r"(?i)(?:(?:grand|overall|report|account|campaign|filtered|all)[ -]?)?(?:sub-?)?"
     r"(?:totals?|sums?|summe|gesamt\w*|insgesamt|somme|suma|totale|totaal|razem|average|avg|mean)"
@@ -97,9 +94,7 @@ _COST, _SCORE = (
     for x in (r"(?:total[_ ])?cost", "(?:score|reward)")
 )
 _MAY_BE, _SHARE = "a finite number of at least 0", 0.99  # of its bound, which the largest mean has
-_CLOSE = 5e-4  # of a sum, relative to it
-# Rows among which sums of neighbours are looked for; cells that tell the decimal sign
-_FEW, _MANY = 2000, 1000
+_CLOSE, _MANY = 5e-4, 1000  # of a sum, relative to it; cells that tell the decimal sign
 
 
 @dataclass
@@ -194,10 +189,8 @@ def read_arms(
         >>> table.instances[0].mean_cost.tolist(), table.style.money(5.5)
         ([0.55, 0.4], '5,50 €')
     """
-    limits = [
-        value if value is None else positive_number(f"{name}_max", value)
-        for name, value in (("reward", reward_max), ("cost", cost_max))
-    ]
+    stated = {"reward_max": reward_max, "cost_max": cost_max}
+    limits = [x if x is None else positive_number(name, x) for name, x in stated.items()]
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
     if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
@@ -227,14 +220,10 @@ def _sheet_of(source: Any, columns: Mapping[str, Any], wide: bool, encoding: str
 
     if hasattr(source, "columns"):
         frame = source.reset_index() if any(x is not None for x in source.index.names) else source
-        titles, cells = (
-            [str(x).strip() for x in frame.columns],
-            frame.set_axis(range(frame.shape[1]), axis=1),
-        )
-        for (
-            n,
-            column,
-        ) in cells.items():  # its floats stay as they are, what is missing is an empty cell
+        titles = [str(x).strip() for x in frame.columns]
+        cells = frame.set_axis(range(frame.shape[1]), axis=1)
+        # Its floats stay as they are, what is missing is an empty cell
+        for n, column in cells.items():
             is_float = column.dtype.kind == "f"
             text = column.astype(object).where(column.notna(), "").map(lambda x: str(x).strip())
             cells[n] = column.astype(np.float64) if is_float else text
@@ -257,13 +246,8 @@ def _sheet_of(source: Any, columns: Mapping[str, Any], wide: bool, encoding: str
     stream, names = io.StringIO(text, newline=""), range(len(row) + 1)
     for _ in range(end):
         next(stream)
-    options: dict[str, Any] = {
-        "header": None,
-        "index_col": False,
-        "dtype": object,
-        "na_filter": False,
-    }
-    options |= {"sep": sign, "skipinitialspace": True, "skip_blank_lines": False}
+    options: dict[str, Any] = {"header": None, "index_col": False, "sep": sign, "dtype": object}
+    options |= {"na_filter": False, "skipinitialspace": True, "skip_blank_lines": False}
     try:
         with warnings.catch_warnings(action="error"):
             cells = pd.read_csv(stream, names=names, **options).fillna("")
@@ -326,9 +310,7 @@ def _key(text: str) -> str:
 def _roles(
     titles: Sequence[str], columns: Mapping[str, Any]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, float], list[str], str]:
-    """The columns of each role, what every pull costs, the kinds of files that this may be, and what
-    of the user's is not there.
-    """
+    """Each role's columns, what every pull costs, possible kinds, and what is not there."""
     at, constant, keys = dict[str, tuple[int, ...]](), dict[str, float](), [*map(_key, titles)]
     for role, given in columns.items():
         whole = isinstance(given, str) and (_key(given) in keys or "+" not in given)
@@ -365,7 +347,7 @@ def _find_roles(sheet: _Sheet) -> None:
         kinds.remove("log")
     if len(kinds) != 1:
         fits = " and ".join(kinds) or "no kind"
-        raise sheet.error(f"the header fits {fits}; say --columns, what is what")
+        raise sheet.error(f"the header fits {fits}; name the columns with --columns")
     sheet.kind, said = kinds[0], {AS.get(role, role) for role in sheet.columns}
     roles = (*KINDS[sheet.kind], "instance", "time", "cost2", "over")
     sheet.at = {role: at[role] for role in roles if role in at}
@@ -495,11 +477,8 @@ def _checked(
     sheet: _Sheet, role: str, values: FloatArray, read: Mapping[str, float], percent: set[str]
 ) -> FloatArray:
     """A column in the unit of its title: right and wrong, percent, micros, cents; no rate."""
-    column, title, counts = (
-        sheet.cells[sheet.at[role][0]],
-        sheet.title(role),
-        sheet.kind == "counts",
-    )
+    column, title = sheet.cells[sheet.at[role][0]], sheet.title(role)
+    counts = sheet.kind == "counts"
     words = {x for x, value in read.items() if value != value and x.casefold() not in _UNKNOWN}
     if words and "reward" in role and _YES.keys() >= {*map(str.casefold, words)}:
         right = column.map({text: _YES[text.casefold()] for text in words})
@@ -515,8 +494,6 @@ def _checked(
         raise bad(place, column[wrong].iloc[0], f"{must} (or say --decimal)")
     if counts and re.search(_OF_ONE, title.replace("_", " ")):
         raise bad("columns", f"{role}={title}", "a total of all pulls, no mean, rate or percent")
-    if re.search(_NO_UNIT, title):
-        raise sheet.error(f"the unit of {quoted(title)} is not known")
     parts = [x for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
     if role != "pulls" and (units := [_PARTS[x] for x in parts] or [100.0] * bool(percent)):
         sheet.changes.append(f"{quoted(title)} is divided by {units[0]:,.0f}")
@@ -555,21 +532,16 @@ def _rows(sheet: _Sheet, decimal: str | None) -> _Rows:
     value, spent = (numbers[x if kind != "means" else f"mean_{x}"] for x in ("reward", "cost"))
     spent2 = numbers.get("cost2")
     if kind == "counts":
-        if not {"pulls", "clicks"} & {*sheet.columns} and pulls.max() <= 1 > pulls.min():
-            say = f"--columns pulls={sheet.title('pulls')} (it counts pulls) or pulls=1 (every row is one)"
-            raise sheet.error(f"{quoted(sheet.title('pulls'))} is never above 1; say {say}")
         if not np.min([pulls, value, spent]) >= 0:
             pulls, value, spent = _filled(sheet, pulls, value, spent)
-        spent2 = (
-            spent2 if spent2 is None else np.where(np.isnan(pulls), np.nan, np.nan_to_num(spent2))
-        )
+        if spent2 is not None:
+            spent2 = np.where(np.isnan(pulls), np.nan, np.nan_to_num(spent2))
     elif kind == "log":
         spent = spent if spent2 is None else np.where(np.isnan(spent2), np.nan, spent)
-        filled = value[~np.isnan(value)]
-        is_one = 2 * filled.size < size or np.ptp(filled) == 0
-        if filled.size < size and filled.min(initial=np.inf) > 0 and is_one:
-            lines = sheet.lines(np.isnan(value))
-            raise sheet.error(f"{lines}: no reward, and no reward is 0; write the 0s")
+        gaps, known = np.isnan(value), value[~np.isnan(value)]
+        are_alike = 2 * gaps.sum() > size or np.ptp(known) == 0
+        if gaps.any() and are_alike and (known > 0).all():
+            raise sheet.error(f"{sheet.lines(gaps)}: no reward, and none is 0; write the 0s")
     stem = "stdin" if sheet.path == "-" else re.sub(r".*[\\/]|\.\w+$", "", sheet.path or "data")
     instance = sheet.texts("instance") if "instance" in sheet.at else pd.Series(stem, names.index)
     for column in (names, instance):
@@ -587,15 +559,10 @@ def _rows(sheet: _Sheet, decimal: str | None) -> _Rows:
 
 
 def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
-    """Without what the user drops, the header once more, and rows without any number; a row that is
-    called a total in its name or first cell, or that has no name, is refused.
-    """
+    """Without what the user drops and rows without numbers; a total or no name is refused."""
     for n in [n for n in sheet.cells if n not in numeric and not _is_text(sheet.cells[n])]:
         sheet.cells[n] = sheet.cells[n].map("{:.15g}".format).replace("nan", "")  # a frame's floats
     texts = [n for n in sheet.cells if _is_text(sheet.cells[n])]
-    if texts:
-        again = np.all([sheet.cells[n] == sheet.titles[n] for n in texts], axis=0)
-        sheet.without(again, "skipped: the header once more")
     names = sheet.at.get("name", ())
     for text in map(str.strip, drop):
         same = [
@@ -608,8 +575,6 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
             raise bad("drop", text, "a name or a cell of the file")
         sheet.without(found, "dropped, as --drop says")
     blank = np.all([_empty(sheet.cells[n]) for n in numeric], axis=0)
-    if any(sheet.cells[n][blank].str.contains("\n").any() for n in texts if blank.any()):
-        raise sheet.error("not readable as CSV: a stray quote", blank)
     sheet.without(blank, "skipped: no numbers")
     if not (size := len(sheet.cells)):
         raise sheet.error("no row is left; it must have at least two arms")
@@ -647,30 +612,20 @@ def _filled(sheet: _Sheet, *amounts: FloatArray) -> list[FloatArray]:
 
 def _check(rows: _Rows, wide: bool) -> None:
     """Refuse what may be another number than it looks."""
-    import pandas as pd
-
     sheet, code, kind, time = rows.sheet, rows.code, rows.sheet.kind, rows.time
     again = len(rows.arms) < len(code)
     if kind != "means":
-        _refuse_sums(rows, wide)
-    if wide and "cost" in sheet.constant and sheet.titles[1] == "reward" and rows.value.max() > 1:
-        name = rows.arms[code[int(np.argmax(rows.value))]][1]
-        say = f"--drop {shlex.quote(name)}, or call each column of scores as {name}_score"
-        raise sheet.error(f"{quoted(name)} goes above 1, and may be no score: {say}")
+        _refuse_sum(rows)
     for n in () if wide else sheet.unused():
         texts, title = {*sheet.cells[n].unique()} - {*_NOTHING}, sheet.titles[n]
-        is_test = bool(re.fullmatch(r"(?:experiment|test)(?:[ _](?:name|id))?", _key(title)))
-        if len(texts) > 1 and (is_test or all(re.fullmatch(_SIGN, x) for x in texts)):
-            reason = f"several {'tests' if is_test else 'currencies'} stand in {quoted(title)}"
-            each = shlex.quote(f"instance={title}")
-            raise sheet.error(f"{reason}: with --columns {each} each is played by itself")
+        if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
+            say = f"with --columns {shlex.quote(f'instance={title}')} each is played by itself"
+            raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
     if kind == "log" and not wide and "pulls" not in sheet.columns:
         reason = "" if again else "no name has two rows"
-        if again and time is not None:
-            is_grid = len(pd.unique(time)) * len(rows.arms) == len(code)
-            is_grid |= bool((time == time.astype("datetime64[D]")).all())
-            if is_grid and len({*zip(code.tolist(), time.tolist(), strict=True)}) == len(code):
-                reason = "every name has one row for each day"
+        is_daily = time is not None and bool((time == time.astype("datetime64[D]")).all())
+        if is_daily and len({*zip(code.tolist(), time.tolist(), strict=True)}) == len(code):
+            reason = reason or "every name has one row for each day"
         if reason:
             say = "Say --columns pulls=… (what counts them), or pulls=1"
             raise sheet.error(f"{reason}: is a row one pull? {say}")
@@ -681,40 +636,19 @@ def _check(rows: _Rows, wide: bool) -> None:
         _check_apart(rows)
 
 
-def _refuse_sums(rows: _Rows, wide: bool) -> None:
-    """A row that is the sum of all others, of those of its name, or of those next to it."""
-    sheet, code, is_counts = rows.sheet, rows.code, rows.sheet.kind == "counts"
-    every = [rows.pulls, rows.value, rows.spent]
-    amounts = np.array([np.nan_to_num(x) for x in every if x.min() < x.max() or np.isnan(x).any()])
-    if len(amounts) < 2 or len(code) < 3:
+def _refuse_sum(rows: _Rows) -> None:
+    """Refuse a row that is the sum of all others, in every number that differs between rows."""
+    every = [np.nan_to_num(x) for x in (rows.pulls, rows.value, rows.spent)]
+    amounts = np.array([x for x in every if x.min() < x.max()])
+    if len(amounts) < 2 or len(rows.code) < 3:
         return
-    filled, several = (amounts > 0).any(axis=0), (amounts > 0).sum(axis=0) > 1
-
-    def is_rest(of: np.ndarray, mean: bool) -> np.ndarray:
-        found, count = several & (np.bincount(of, filled)[of] > 2), np.bincount(of)[of] - 1
-        for column in amounts:
-            rest = (np.bincount(of, column)[of] - column) / (count if mean else 1)
-            found &= (np.abs(column - rest) <= _CLOSE * np.abs(rest)) | ((column == 0) & (not mean))
-        return found
-
-    sums = is_rest(np.zeros_like(code), False)
-    for mean in (False, True)[: wide + (wide or is_counts)]:
-        of_names = is_rest(code, mean)
-        if np.bincount(code, of_names).all() and not (mean and of_names.all()):
-            sums = sums | of_names  # every name has such a row
-    until = np.cumsum(np.pad(amounts, ((0, 0), (1, 0))), axis=1)
-    large = (amounts > 0).all(axis=0) & (rows.pulls >= 30) & is_counts & (len(code) <= _FEW)
-    for i in np.flatnonzero(large).tolist():
-        for start, sign in ((i, -1), (i + 1, 1)):
-            apart = np.abs(sign * (until - until[:, [start]]) - amounts[:, [i]])
-            reach = np.flatnonzero((apart <= _CLOSE * amounts[:, [i]]).all(axis=0))
-            sums[i] |= bool((np.abs(reach - start) > 1).any())
-    if sums.any():
-        name = sheet.texts("name")[sums].iloc[0]
+    rest = amounts.sum(axis=1, keepdims=True) - amounts
+    is_sum = ((np.abs(amounts - rest) <= _CLOSE * rest) | (amounts == 0)).all(axis=0)
+    is_sum &= (amounts > 0).sum(axis=0) > 1
+    if is_sum.any() and (amounts > 0).any(axis=0).sum() > 2:
+        name = rows.sheet.texts("name")[is_sum].iloc[0]
         say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
-        raise sheet.error(
-            f"{quoted(name)} is the sum{' or mean' * wide} of other rows; {say}", sums
-        )
+        raise rows.sheet.error(f"{quoted(name)} is the sum of other rows; {say}", is_sum)
 
 
 def _check_names(sheet: _Sheet, column: pd.Series) -> None:
@@ -732,30 +666,25 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
 
 def _check_apart(rows: _Rows) -> None:
     """Rows of one arm are summed only if nothing but a day tells them apart, or on demand."""
-    sheet, frame, code, dates = rows.sheet, rows.sheet.cells, rows.code, dict[int, bool]()
+    sheet, frame, code = rows.sheet, rows.sheet.cells, rows.code
     if (twice := frame.duplicated()).any():
         raise sheet.error("equal to a row above in every cell; leave one out", twice)
     for n in (*sheet.unused(), *sheet.at.get("time", ())):
         column, title = frame[n], sheet.titles[n]
         texts, over = {*map(str, column.unique())} - {*_NOTHING}, shlex.quote(f"over={title}")
         varies, is_amount = column.groupby(code).nunique().max() > 1, all(map(_is_number, texts))
-        if not is_amount and all(map(_DATE.fullmatch, texts)):
-            dates[n] = varies
+        is_time = n in sheet.at.get("time", ())
+        if is_time or (not is_amount and all(map(_DATE.fullmatch, texts))):
             if (none := _empty(column) & (np.bincount(code)[code] > 1)).any():
                 say = f"leave it out, or say --columns {over}"
                 raise sheet.error(f"no {quoted(title)}, perhaps a total: {say}", none)
-        elif n not in sheet.at.get("time", ()) and varies:
+        elif varies:
             is_grid = column.groupby(code).agg(frozenset).nunique() == 1
             if is_grid or not is_amount or re.search(r"(?i)(?:^|[\s_-])(?:id|nr|no)\b", title):
                 apart = shlex.quote(f"name={title}+{sheet.title('name')}")
                 differ = f"{quoted(title)} ({brief(', '.join(sorted(texts)), 60)})"
                 say = f"with --columns {apart} they are arms of their own, with {over} they are summed"
                 raise sheet.error(f"rows of one name differ in {differ}: {say}")
-    ends = [n for n, varies in dates.items() if not varies and frame[n].nunique() == 1]
-    if ends and any(dates.values()):
-        title = sheet.titles[ends[0]]
-        say = f"if they do not overlap, --columns {shlex.quote(f'over={title}')}"
-        raise sheet.error(f"rows of one name have one {quoted(title)}; {say}")
 
 
 def _times(sheet: _Sheet, style: NumberStyle) -> np.ndarray | None:
@@ -824,9 +753,7 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     lacking = {*scores} ^ {*costs} if "cost" not in every else set()
     if len(scores) < 2 or lacking:
         of = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
-        must = (
-            f"a column of scores and one of costs, as gpt4 and gpt4_cost, for two arms or more{of}"
-        )
+        must = f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{of}"
         raise sheet.error(f"it must have {must}; or say --columns cost=1: every request costs 1")
     numeric = [*scores.values(), *costs.values()]
     _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
@@ -839,14 +766,11 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     if unused := ", ".join(x for x in sheet.titles if x and x not in titles):
         sheet.notes.append(f"columns not used: {quoted(unused)}")
     lines, names = sheet.cells.index, np.array([*scores], object).repeat(len(sheet.cells))
-    parts = [
-        names,
-        *(pd.concat([sheet.cells[x[arm]] for arm in scores]) for x in (scores, costs) if x),
-    ]
-    long = dict(enumerate(np.asarray(part) for part in parts))
+    parts = [pd.concat([sheet.cells[x[arm]] for arm in scores]) for x in (scores, costs) if x]
+    long = dict(enumerate(np.asarray(part) for part in [names, *parts]))
     sheet.cells = pd.DataFrame(long, index=np.tile(lines, len(scores)))
-    sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(parts)]
-    sheet.at = {role: (n,) for n, role in enumerate(KINDS["log"][: len(parts)])}
+    sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(long)]
+    sheet.at = {role: (n,) for n, role in enumerate(KINDS["log"][: len(long)])}
     sheet.columns, sheet.constant = {}, {role: float(given) for role, given in every.items()}
 
 
@@ -878,20 +802,17 @@ def _table(rows: _Rows, wide: bool, limits: Sequence[float | None]) -> ArmsTable
     for pair, at in zip(rows.arms, np.split(order, ends), strict=True):
         groups.setdefault(pair[0], []).append(_arm(rows, pair, at, pull))
     known = [arm for x in groups.values() for arm in x if not arm.reason]
-    named = bool(sheet.columns) or wide
-    bounded = is_count or "conversions" in sheet.columns
-    bounds = _bounds(rows, known, limits, named, bounded)
+    bounds = _bounds(rows, known, limits, wide, is_count or "conversions" in sheet.columns)
     instances, kept_out = list[nouns.Instance](), list[nouns.KeptOut]()
     for name, group in groups.items():
-        arms = [arm for arm in group if not arm.reason and arm.cost / bounds[1] > 0]
+        arms = [arm for arm in group if not arm.reason]
         if len(group) == 1:
             raise bad(f"{sheet.source}, instance {quoted(name)}, number of arms", 1, "2 or more")
         instances += [_instance(rows, arms, bounds)] if len(arms) > 1 else []
         for arm in group:
-            is_small = arm.reason == "" and not arm.cost / bounds[1] > 0
-            reason = arm.reason or "its cost is too small" * is_small or "alone in its instance"
-            if arm.reason or is_small or len(arms) == 1:
+            if arm.reason or len(arms) == 1:
                 place = int(sheet.cells.index[arm.every[0]])
+                reason = arm.reason or "alone in its instance"
                 kept_out.append(nouns.KeptOut(name, arm.name, place, reason))
     kept_out.sort(key=lambda arm: (arm.reason.startswith("alone"), arm.line))
     if not instances:
@@ -942,18 +863,16 @@ def _arm(rows: _Rows, pair: tuple[str, str], at: np.ndarray, pull: str) -> _Arm:
     reward, cost = value / pulls, spent / pulls
     if sheet.kind != "counts":  # rounding may lift the mean of equal values above them
         reward, cost = (float(min(np.mean(x), np.max(x))) for x in columns[1:])
-    reason = "it cost nothing" * (cost == 0) or "its cost is too large" * math.isinf(cost / _SHARE)
-    return arm._replace(reward=reward, cost=cost, reason=reason)
+    return arm._replace(reward=reward, cost=cost, reason="it cost nothing" * (cost == 0))
 
 
 def _bounds(
-    rows: _Rows, arms: Sequence[_Arm], limits: Sequence[float | None], named: bool, bounded: bool
+    rows: _Rows, arms: Sequence[_Arm], limits: Sequence[float | None], wide: bool, bounded: bool
 ) -> tuple[float, float]:
     """Of rewards and costs: the user's, or one pair for the file; see :func:`read_arms`."""
     is_log, bounds = rows.sheet.kind == "log", list[float]()
-    for name, column, limit in zip(
-        ("reward", "cost"), (rows.value, rows.spent), limits, strict=True
-    ):
+    columns = {"reward": rows.value, "cost": rows.spent}
+    for (name, column), limit in zip(columns.items(), limits, strict=True):
         means = [(float(getattr(arm, name)), int(arm.every[0])) for arm in arms]
         if is_log and arms:
             at = np.concatenate([arm.rows for arm in arms])
@@ -961,22 +880,21 @@ def _bounds(
             means = [(float(column[largest]), largest)]
         top, i = max(means, key=lambda pair: pair[0], default=(0.0, 0))
         is_own = top > 1 and (is_log or name == "cost" or not bounded)
-        is_own |= name == "cost" and named and 0 < top < 0.1
+        is_own |= name == "cost" and (bool(rows.sheet.columns) or wide) and 0 < top < 0.1
         bounds.append(limit or ((top if is_log else top / _SHARE) if is_own else 1.0))
         if top > bounds[-1]:
-            arm = (
-                f"arm {quoted(rows.arms[rows.code[i]][1])}: {'' if is_log else 'mean '}{name} {top}"
+            arm = f"arm {quoted(rows.arms[rows.code[i]][1])}: {'mean ' * (not is_log)}{name} {top}"
+            say = f"{bounds[-1]} (--columns {name}=… has none; {name}_max sets it)"
+            raise rows.sheet.error(
+                f"{arm} is above its bound {say}", np.arange(len(rows.code)) == i
             )
-            say = (
-                f"is above its bound {bounds[-1]} (--columns {name}=… has none; {name}_max sets it)"
-            )
-            raise rows.sheet.error(f"{arm} {say}", np.arange(len(rows.code)) == i)
     return bounds[0], bounds[1]
 
 
 def _instance(rows: _Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> nouns.Instance:
     """The instance of these arms, with its evidence."""
-    is_log, evidence, every_bound = rows.sheet.kind == "log", nouns.Evidence(), bounds[1]
+    is_log, evidence = rows.sheet.kind == "log", nouns.Evidence()
+    every_bound: float | tuple[float, ...] = bounds[1]
     costs, log = np.array([arm.cost for arm in arms]), list[tuple[FloatArray, FloatArray]]()
     if is_log:
         log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms]
@@ -984,7 +902,7 @@ def _instance(rows: _Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) ->
         second = [rows.spent2[arm.rows] for arm in arms]
         means = [x.sum() / rows.pulls[arm.rows].sum() for x, arm in zip(second, arms, strict=True)]
         largest = float(max(x.max() for x in second) if log else max(means) / _SHARE) or 1.0
-        costs, every_bound = np.stack([costs, means], axis=1), (bounds[1], largest)  # type: ignore[assignment]
+        costs, every_bound = np.stack([costs, means], axis=1), (bounds[1], largest)
         log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, second, strict=False)]
     if rows.sheet.kind != "means":
         pulled, value, spent = (_fixed([arm.totals[n] for arm in arms]) for n in range(3))
@@ -1028,12 +946,8 @@ def _pulls(rows: _Rows, arms: Sequence[_Arm]) -> nouns.Pulls:
         dated = np.maximum.accumulate(np.where(np.isnat(time[at]), -1, np.arange(at.size)))
         earliest = np.datetime64(np.iinfo(np.int64).min + 1, "us")
         at = at[np.argsort(np.where(dated < 0, earliest, time[at][dated]), kind="stable")]
-    return nouns.Pulls(
-        number[at],
-        _fixed(rows.value[at]),
-        _fixed(rows.spent[at]),
-        None if time is None else time[at],
-    )
+    value, spent = _fixed(rows.value[at]), _fixed(rows.spent[at])
+    return nouns.Pulls(number[at], value, spent, None if time is None else time[at])
 
 
 def _fixed(values: Any) -> FloatArray:

@@ -74,9 +74,8 @@ class Evidence:
         """
         if self.clicks is None or self.value is None or self.spent is None:
             return None
-        clicks, value, spent = (
-            float(np.sum(x[arm])) for x in (self.clicks, self.value, self.spent)
-        )
+        every = (self.clicks, self.value, self.spent)
+        clicks, value, spent = (float(np.sum(x[arm])) for x in every)
         return clicks, value, spent
 
 

@@ -63,9 +63,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """Where the money of some settings went, in the file's units; 0 for an arm that an instance
-    does not have.
-    """
+    """Where the money of some settings went, in the file's units; 0 for an absent arm."""
 
     pulls: NDArray[np.int32]  # [setting, instance, run, arm], of the first runs
     mean_reward: FloatArray  # true means per pull, [instance, run or 1, arm]
@@ -109,18 +107,10 @@ class Clearness:
         """Numbers for ``run.json``: for each ordered pair the run after which it was clear, 0 if it
         is not.
         """
-        after = {
-            "most_runs": self.pairs.most.values.tolist(),
-            "average": self.pairs.average.values.tolist(),
-        }
-        counts = {
-            "runs": self.runs,
-            "looks": self.looks,
-            "reached": self.is_reached,
-            "bound": self.bound,
-        }
-        rule = {"until": self.rule.until, "claim": self.rule.claim, "max_runs": self.rule.max_runs}
-        return {**rule, **counts, "clear_after": after}
+        pairs = [part.values.tolist() for part in self.pairs]
+        after = dict(zip(("most_runs", "average"), pairs, strict=True))
+        counts = {"runs": self.runs, "looks": self.looks, "reached": self.is_reached}
+        return {**vars(self.rule), **counts, "bound": self.bound, "clear_after": after}
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,12 +140,10 @@ class Comparison:
 
     def __repr__(self) -> str:
         plan, best = self.plan, self.ranking()[0]["setting"]
-        parts = (
-            count_of(len(plan.played.labels), "setting"),
-            count_of(len(plan.table.instances), "instance"),
-        )
-        runs = f"{count_of(plan.runs, 'run')} of each, budget {' and '.join(f'{x:g}' for x in plan.spending.budgets)}"
-        return f"Comparison: {', '.join(parts)}, {runs}; best mean reward: {best}"
+        counts = {"setting": len(plan.played.labels), "instance": len(plan.table.instances)}
+        parts = [count_of(n, name) for name, n in (counts | {"run": plan.runs}).items()]
+        budget = " and ".join(f"{x:g}" for x in plan.spending.budgets)
+        return f"Comparison: {', '.join(parts)} of each, budget {budget}; best mean reward: {best}"
 
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best mean reward first; see
@@ -194,10 +182,8 @@ class Comparison:
         last = self.data["regret"].isel(mark=-1, drop=True)
         texts = []
         for name in self.plan.played.labels:
-            kinds = dict(
-                text.split(": ", 1)
-                for text in mean(last.sel(setting=name), over="replicate").warnings
-            )
+            told = mean(last.sel(setting=name), over="replicate").warnings
+            kinds = dict(text.split(": ", 1) for text in told)
             if "few units" in kinds:
                 return [kinds["few units"]]
             texts += [f"regret of {name}: {kinds['heavy tail']}"] if "heavy tail" in kinds else []
@@ -205,26 +191,18 @@ class Comparison:
 
     @functools.cached_property
     def _rows(self) -> list[dict[str, Any]]:
-        last = {
-            name: self.data[name]
-            for name in ("reward", "regret", "pulls", *self.plan.table.spent_units)
-        }
+        names = ("reward", "regret", "pulls", *self.plan.table.spent_units)
+        last = {name: self.data[name] for name in names}
         last["regret"] = last["regret"].isel(mark=-1, drop=True)
-        scopes = [
-            ("instance", instance.name, len(instance.arms))
-            for instance in self.plan.table.instances
-        ]
+        scopes = [("instance", x.name, len(x.arms)) for x in self.plan.table.instances]
         overall = [("overall", "", sum(arms for *_, arms in scopes))]
-        return self._ranked(overall, last) + self._ranked(
-            scopes, {name: x.rename(instance="each") for name, x in last.items()}
-        )
+        each = {name: x.rename(instance="each") for name, x in last.items()}
+        return self._ranked(overall, last) + self._ranked(scopes, each)
 
     def _ranked(
         self, scopes: list[tuple], last: Mapping[str, xarray.DataArray]
     ) -> list[dict[str, Any]]:
-        """Rows of all instances together, or, where these are an axis ``each``, of one after the
-        other.
-        """
+        """Rows of all instances together, or of each where they are an axis ``each``."""
         reward, settings, runs = last["reward"], list(self.plan.played.labels), self.plan.runs
         estimates = {name: mean(x, over="replicate") for name, x in last.items()}
         best = estimates["reward"].value.argmax("setting")
@@ -243,20 +221,13 @@ class Comparison:
         ]
 
     def _apart(self, reward: xarray.DataArray, best: xarray.DataArray) -> dict[str, NDArray]:
-        """Differences to the best, whether they are clear, and how many more runs would make them
-        so, ``[setting, scope]``.
-        """
+        """Differences to the best, whether clear, and runs missing, ``[setting, scope]``."""
         runs, count, places = self.plan.runs, reward.sizes["setting"], np.atleast_1d(best.values)
-        tables = [
-            dominance(
-                reward.isel(each=i) if "each" in reward.dims else reward, over="replicate"
-            ).isel(against=at)
-            for i, at in enumerate(places)
-        ]
+        parts = [reward.isel(each=i) for i in range(places.size)] if best.dims else [reward]
+        pairs = (dominance(part, over="replicate") for part in parts)
+        tables = [table.isel(against=at) for table, at in zip(pairs, places, strict=True)]
         columns = {
-            f"difference_{x}".removesuffix("_difference"): np.stack(
-                [t[x].values for t in tables], -1
-            )
+            f"difference_{x}".removesuffix("_difference"): np.stack([t[x] for t in tables], -1)
             for x in ("difference", "low", "high", "clear")
         }
         more = np.full((count, places.size), np.nan)
@@ -270,8 +241,6 @@ class Comparison:
 
     def picture(self) -> bytes:
         """The mean regret against the money spent; a band holds its whole curve at 95 %."""
-        from jaxbandits import tools
-
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
@@ -306,9 +275,7 @@ class Comparison:
         return [Path(folder) / name for name in FILES]
 
     def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:
-        """The files without a picture; ``run.json``, with more entries ``about``, says whose the
-        others are.
-        """
+        """The files without a picture; more entries ``about`` go into ``run.json``."""
         run = json.dumps({**(about or {}), **self.about()}, indent=2) + "\n"
         return {"run.json": run.encode(), "table.csv": self.csv().encode()}
 
@@ -318,18 +285,15 @@ class Comparison:
 
         plan, table = self.plan, self.plan.table
         worlds, spending = plan.worlds, plan.spending
-        file = {
-            name: getattr(table, name)
-            for name in ("sha256", "kind", "notes", "reward_unit", "cost_unit")
-        }
+        of_file = ("sha256", "kind", "notes", "reward_unit", "cost_unit")
+        file = {name: getattr(table, name) for name in of_file}
+        has_cv = worlds.noise == "clicks" or worlds.uncertainty == "means"
         return {
             "arms_file": {"path": plan.table.path, **file},
             **{name: getattr(spending, name) for name in ("budget", "last_pull")},
             **{name: getattr(worlds, name) for name in ("noise", "uncertainty")},
             **({"budgets": spending.budgets} if len(spending.budgets) > 1 else {}),
-            "cost_cv": worlds.cost_cv
-            if worlds.noise == "clicks" or worlds.uncertainty == "means"
-            else None,
+            "cost_cv": worlds.cost_cv if has_cv else None,
             "average_cost": spending.average_cost,
             "beta_concentration": BETA_CONCENTRATION if worlds.noise == "beta" else None,
             "runs": plan.runs,
@@ -394,7 +358,7 @@ def compare(
             both budgets. Policies must play several resources.
         policies: one policy for finitely many arms or a list; a parameter that is an array makes
             several settings.
-        options: the following, with the defaults of :class:`~jaxbandits.apps.comparison.Options`.
+        options: the following, with the defaults of :class:`~jaxbandits.apps.comparison.Request`.
         runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000, or down to 200
             where days are played and take long); left out with ``until``.
         until: ``"clear"``: play in batches until every pair of settings is clear; ``"best"``: until
@@ -481,29 +445,22 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
     rule, size, parts = plan.rule, plans.block_size(plan), list[Part]()
     if rule is not None:
         size = min(size, rule.batch(plan.runs))
-    blocks = [
-        range(first, first + size)
-        for first in (*range(0, plan.runs - size, size), plan.runs - size)
-    ]
-    lanes = (
-        sum(len(lineup.labels) for lineup in plan.together) * len(plan.table.instances) * plan.runs
-    )
+    firsts, instances = (*range(0, plan.runs - size, size), plan.runs - size), plan.table.instances
+    blocks = [range(first, first + size) for first in firsts]
+    lanes = sum(len(lineup.labels) for lineup in plan.together) * len(instances) * plan.runs
     tasks = sum(len(lineup.policies) for lineup in plan.together)
-    earned = np.zeros(
-        (len(plan.played.labels), len(plan.table.instances), plan.runs if rule else 0)
-    )
+    earned = np.zeros((len(plan.played.labels), len(instances), plan.runs if rule else 0))
     looks, looked, clear = 0, 0, None
     with Progress(progress, len(blocks) * len(plan.worlds.groups) * tasks, lanes) as bar:
         try:
             for runs in blocks:
                 for group in plan.worlds.groups:
-                    parts.append((group, runs, _simulated(plan, group, runs, bar)))
+                    found = _simulated(plan, group, runs, bar)
+                    parts.append((group, runs, found))
                     if rule is not None:
-                        earned[:, list(group.rows), runs.start : runs.stop] = parts[-1][2][
-                            "reward"
-                        ][: len(earned)]
-                # a look takes time with all runs so far: not after every batch where there are very
-                # many
+                        at = list(group.rows), slice(runs.start, runs.stop)
+                        earned[:, *at] = found["reward"][: len(earned)]
+                # A look takes time with all runs so far: not after every batch of very many
                 if rule is None or runs.stop < min(_GROWN * looked, plan.runs):
                     continue
                 looks, looked = looks + 1, runs.stop
@@ -516,31 +473,24 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
 
 
 def look(plan: ComparisonPlan, rule: StoppingRule, earned: np.ndarray, looks: int) -> Clearness:
-    """What is clear by now, from what each run earned on average over the instances, ``[setting,
-    run]``.
-    """
+    """What is clear by now, from what each run earned on average, ``[setting, run]``."""
     import xarray
 
     bound, labels = most_earned(plan), {"setting": list(plan.played.labels)}
-    pairs = clear_pairs(
-        xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels),
-        bound,
-        over="replicate",
-    )
+    table = xarray.DataArray(earned, dims=("setting", "replicate"), coords=labels)
+    pairs = clear_pairs(table, bound, over="replicate")
     beyond = int((earned > bound).any(axis=0).sum())
     return Clearness(rule, pairs, bound, earned.shape[1], looks, rule.is_reached(pairs), beyond)
 
 
-# A group of instances, the runs that were played of it, and what came out, of all plans that were
-# played together.
+# A group of instances, the runs that were played of it, and what came out
 Part = tuple[Group, range, dict[str, np.ndarray]]
 
 
 def _simulated(
     plan: ComparisonPlan, group: Group, runs: range, bar: Progress
 ) -> dict[str, np.ndarray]:
-    """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate(, mark
-    or arm)]``.
+    """Rewards, regret, … of one block in the file's units: ``[setting, instance, replicate, …]``.
 
     The settings of the baselines, if there are any, come after those of the plan.
     """
@@ -551,14 +501,11 @@ def _simulated(
     environment = plan.spending.supply.world(plain, env_rows)
     lanes = [plan.table.instances[row] for row in env_rows]
     spec = group.environment.spec
+    played = [x.of_instances(env_rows, spec, plan.table) for x in plan.together]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(
-            [
-                settings
-                for lineup in plan.together
-                for settings in lineup.of_instances(env_rows, spec, plan.table)
-            ],
+            [settings for lineup in played for settings in lineup],
             environment,
             plan.spending.constraint(lanes),
             key=jax.random.key(plan.worlds.seed),
@@ -573,35 +520,25 @@ def _simulated(
         return x.reshape(x.shape[0], len(rows), len(runs), *x.shape[3:])
 
     instances = [plan.table.instances[row] for row in rows]
-    reward, cost = (
-        np.array([getattr(i, name) for i in instances]) for name in ("reward_bound", "cost_bound")
-    )
-    # And of each resource, where there are several
-    reward, cost = (reward[None, :, None, None], cost[None, :, None])
-    width = max(len(instance.arms) for instance in instances)
-    present = np.asarray(arms.present)
-    means = [
-        ticks.to_units(x * present[(...,) + (None,) * (x.ndim - 2)]).reshape(
-            len(rows), -1, *x.shape[1:]
-        )[:, :, :width]
-        for x in (np.asarray(arms.mean_reward), np.asarray(arms.mean_cost))
-    ]
+    reward = np.array([x.reward_bound for x in instances])[None, :, None, None]
+    cost = np.array([x.cost_bound for x in instances])[None, :, None]  # and of each resource
+    width, present = max(len(x.arms) for x in instances), np.asarray(arms.present)
+
+    def in_units(x: np.ndarray) -> np.ndarray:
+        units = ticks.to_units(x * tools.beside(present, x.ndim - 2))
+        return units.reshape(len(rows), -1, *x.shape[1:])[:, :, :width]
+
+    means = [in_units(np.asarray(x)) for x in (arms.mean_reward, arms.mean_cost)]
     spent, regret = by_run(result.spent.values)[:, :, :, -1] * cost, result.regret.values
     if plan.spending.supply.requests and len(plan.spending.budgets) == 1:
         # Money and requests are used at one pace: against an even share of what both can earn.
         regret = result.budget_regret(plan.spending.scaled_budgets(lanes)).values
-    earned, pulls = (
-        by_run(result.reward.values) * reward,
-        by_run(result.final["pulls"])[..., :width],
-    )
-    columns = (
-        {}
-        if plan.spending.rounds is None
-        else {"violation": by_run(result.violation.values)[..., -1] * cost}
-    )
-    columns |= zip(
-        plan.table.spent_units, np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0), strict=True
-    )
+    earned = by_run(result.reward.values) * reward
+    pulls = by_run(result.final["pulls"])[..., :width]
+    amounts = np.moveaxis(spent.reshape(*spent.shape[:3], -1), -1, 0)  # of each cost
+    columns = dict(zip(plan.table.spent_units, amounts, strict=True))
+    if plan.spending.rounds is not None:
+        columns["violation"] = by_run(result.violation.values)[..., -1] * cost
     return columns | {
         "reward": earned[..., -1],
         "regret": by_run(regret) * reward,
@@ -615,68 +552,39 @@ def _simulated(
 
 
 def _gathered(plan: ComparisonPlan, parts: list[Part], clear: Clearness | None) -> Comparison:
-    """All runs of the plan, and of its baselines; ``clear`` is what was found on the way, if anyone
-    looked.
-
-    Blocks may share runs, which then have the same bits: whatever is put in place twice stays what
-    it is.
-    """
-    table = plan.table
-    counts, width = (
-        [len(lineup.labels) for lineup in plan.together],
-        max(len(instance.arms) for instance in table.instances),
-    )
+    """All runs of the plan, and of its baselines. Blocks may share runs, to the same bits."""
+    table, counts = plan.table, [len(lineup.labels) for lineup in plan.together]
+    width = max(len(instance.arms) for instance in table.instances)
     instances, runs, marks = len(table.instances), plan.runs, len(plan.spending.shares)
     # Runs whose pulls are kept
     recorded = max(1, min(runs, _MOST_COUNTS // (counts[0] * instances * width)))
-    of_run, d = (
-        recorded if plan.worlds.posterior is not None else 1,
-        table.instances[0].mean_cost.shape[1:],
-    )
+    of_run = recorded if plan.worlds.posterior is not None else 1
+    d = table.instances[0].mean_cost.shape[1:]
     columns: dict[str, np.ndarray] = {}
     pulls = np.zeros((sum(counts), instances, recorded, width), np.int32)
-    means = {
-        "mean reward": np.zeros((instances, of_run, width)),
-        "mean cost": np.zeros((instances, of_run, width, *d)),
-    }
+    means = {"mean reward": np.zeros((instances, of_run, width))}
+    means["mean cost"] = np.zeros((instances, of_run, width, *d))
     earned = np.zeros((len(plan.worlds.groups), sum(counts), runs, marks))
     for group, block, values in parts:
         rows, run_span = list(group.rows), slice(block.start, block.stop)
         for name in ("reward", "regret", "pulls", *table.spent_units, "ended", "violation"):
             if (value := values.get(name)) is not None:
-                column = columns.setdefault(
-                    name, np.zeros((len(value), instances, runs, *value.shape[3:]), value.dtype)
-                )
-                column[:, rows, run_span] = value
+                empty = np.zeros((len(value), instances, runs, *value.shape[3:]), value.dtype)
+                columns.setdefault(name, empty)[:, rows, run_span] = value
         earned[plan.worlds.groups.index(group), :, run_span] = values["earned"]
         if (count := min(block.stop, recorded) - block.start) > 0:
-            recorded_span, own_width = (
-                slice(block.start, block.start + count),
-                values["arm pulls"].shape[-1],
-            )
-            pulls[:, rows, recorded_span, :own_width] = values["arm pulls"][:, :, :count]
+            kept, of_arms = slice(block.start, block.start + count), values["arm pulls"]
+            pulls[:, rows, kept, : of_arms.shape[-1]] = of_arms[:, :, :count]
+            kept = kept if of_run > 1 else slice(1)
             for name, x in means.items():
-                x[rows, recorded_span if of_run > 1 else slice(1), :own_width] = values[name][
-                    :, :count
-                ]
+                x[rows, kept, : of_arms.shape[-1]] = values[name][:, :count]
     comparison, ends = None, np.cumsum([0, *counts])
     for number, lineup in reversed(list(enumerate(plan.together))):
-        settings_span = slice(ends[number], ends[number + 1])
-        accounts = Accounts(
-            pulls[settings_span],
-            means["mean reward"],
-            means["mean cost"],
-            earned[:, settings_span].sum(axis=0),
-        )
-        own_plan = plan if lineup is plan.played else plan.alone(played=lineup)
-        own_clear = clear if lineup is plan.played else None
-        comparison = _comparison(
-            own_plan,
-            {name: x[settings_span] for name, x in columns.items()},
-            accounts,
-            own_clear,
-            comparison,
-        )
+        span, is_own = slice(ends[number], ends[number + 1]), lineup is plan.played
+        accounts = Accounts(pulls[span], *means.values(), earned[:, span].sum(axis=0))
+        own = plan if is_own else plan.alone(played=lineup)
+        parts_of = {name: x[span] for name, x in columns.items()}
+        comparison = _comparison(own, parts_of, accounts, clear if is_own else None, comparison)
     assert comparison is not None
     return comparison
 
@@ -693,15 +601,11 @@ def _comparison(
 
     axes, table, spending = ("setting", "instance", "replicate", "mark"), plan.table, plan.spending
     units = {"reward": table.reward_unit, "regret": table.reward_unit} | table.spent_units
-    ended, violation = (
-        columns.pop("ended"),
-        columns.pop("violation", np.zeros((len(plan.played.labels), 1))),
-    )
+    ended, none = columns.pop("ended"), np.zeros((len(plan.played.labels), 1))
+    violation = columns.pop("violation", none)
     instances: Any = [instance.name for instance in table.instances]
     names = list(plan.played.labels), instances, np.arange(plan.runs), list(spending.shares)
-    data = {
-        name: (axes[: x.ndim], x, {"units": units.get(name, name)}) for name, x in columns.items()
-    }
+    data = {x: (axes[: y.ndim], y, {"units": units.get(x, x)}) for x, y in columns.items()}
     usual = {Status.EXHAUSTED if spending.rounds is None else Status.HORIZON}
     usual |= {Status.CLOSED} if spending.supply.requests else set()
     notes = [

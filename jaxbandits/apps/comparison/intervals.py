@@ -84,9 +84,7 @@ def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimat
 
 
 def interval_names(instance: Instance) -> list[str]:
-    """Which intervals :func:`estimates` has: Wilson's of rates, Student's t over the rows of a log,
-    or over days.
-    """
+    """Which intervals :func:`estimates` has."""
     evidence = instance.evidence or Evidence()
     if evidence.clicks is None:
         return []

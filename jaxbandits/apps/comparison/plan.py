@@ -68,12 +68,9 @@ _DAILY, _MOST_DAILY, _ROUND, _USUAL_RUNS, _FEWEST_RUNS = 1 << 29, 1 << 31, 30, 1
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Supply:
-    """What is for sale while the budget is spent. Time goes with the money: twice the file's is
-    twice its time.
-    """
+    """What is for sale while the budget is spent: in twice the file's money, twice its time."""
 
-    # An arm sells at most so many times what it sold in the file's time; None: no limit
-    growth: float | None
+    growth: float | None  # how many times what it sold in the file an arm sells; None: no limit
     reason: str = ""  # in that case the reason, unless it was asked for
     stock: tuple[np.ndarray, ...] = ()  # of each instance the most pulls of each arm
     requests: tuple[int, ...] = ()  # of a log instead: all rounds of each instance
@@ -90,9 +87,7 @@ class Supply:
     def world(
         self, arms: FiniteArms | RequestTable | WithNullArm, rows: Sequence[int]
     ) -> FiniteArms | RequestTable | WithNullArm | Stocked:
-        """Arms of these instances that close when they are sold out, or when all requests are
-        answered.
-        """
+        """Arms of these instances that close when they, or all requests, are sold out."""
         if self.requests:
             is_offered = np.repeat([[True], [False]], arms.spec.arms, axis=1)
             return Stocked.of(arms, shown=is_offered, at=[[self.requests[row] + 1] for row in rows])  # type: ignore[arg-type]
@@ -108,9 +103,7 @@ class Supply:
 class Cadence:
     """How often one decides, and when results are known."""
 
-    size: tuple[
-        int, ...
-    ] = ()  # pulls between two decisions, of each instance; empty: every pull is one
+    size: tuple[int, ...] = ()  # pulls between two decisions, of each instance; empty: one
     later: int = 0  # decisions until a result is known
     unit: str = ""  # "day", "week" or "month" of the file; empty: a number of pulls
     reason: str = ""  # why a file of days is not played by days
@@ -139,17 +132,13 @@ class Spending:
         return dataclasses.replace(self, budgets=budgets, rounds=rounds, supply=supply)
 
     def price(self, cost: np.ndarray) -> np.ndarray:
-        """What a pull takes of the budget that it takes most of, in money: ``[…, K(, d)]`` to ``[…,
-        K]``. Of one cost it is that cost.
-        """
+        """What a pull takes of the scarcest budget, in money: ``[…, K(, d)]`` to ``[…, K]``."""
         if len(self.budgets) == 1:
             return cost
         return (cost * (self.budget / np.array(self.budgets))).max(axis=-1)
 
     def in_money(self, cost: np.ndarray, row: int) -> np.ndarray:
-        """The same of the budget or of the requests: reward over this, times the budget, is what an
-        arm brings if it alone is pulled, and does not sell out.
-        """
+        """The same of the budget or of the requests, so that reward over it ranks arms alone."""
         least = self.budget / self.supply.requests[row] if self.supply.requests else 0.0
         return np.maximum(self.price(cost), least if len(self.budgets) == 1 else 0.0)
 
@@ -159,17 +148,13 @@ class Spending:
         return float(self.budget / self.in_money(cost, row)[0])
 
     def best_split(self, reward: np.ndarray, cost: np.ndarray, row: int) -> np.ndarray:
-        """The pulls of each arm that bring most by these means: a linear program in budgets, stock
-        and requests.
-        """
+        """The pulls of each arm that bring most by these means: a linear program."""
         use = (cost.reshape(len(reward), -1) / self.budgets).T
         if self.supply.requests:
             use = np.concatenate([use, np.full((1, len(reward)), 1 / self.supply.requests[row])])
         size = use.max(axis=0)  # a pull of each arm is so much of what it takes most of
-        limits = (
-            self.supply.stock[row] * size if self.supply.stock else np.full(len(reward), np.inf)
-        )
-        gain = reward / size
+        stock = self.supply.stock[row] if self.supply.stock else np.inf
+        limits, gain = stock * size, reward / size
         if len(use) == 1:  # by falling gain, each until it is sold out
             shares, left = np.zeros_like(gain), 1.0
             for arm in np.argsort(-gain, kind="stable"):
@@ -188,9 +173,7 @@ class Spending:
         return np.where(solved.x > _NOTHING, solved.x, 0.0) / size
 
     def scaled_budgets(self, instances: Sequence[Instance]) -> np.ndarray:
-        """The budgets over each instance's bounds of the costs, ``[instance]`` or ``[instance,
-        d]``.
-        """
+        """The budgets over each instance's bounds of the costs, ``[instance(, d)]``."""
         bounds = np.array([instance.cost_bound for instance in instances])
         return (self.budgets if bounds.ndim > 1 else self.budget) / bounds
 
@@ -209,9 +192,7 @@ class Spending:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Group:
-    """Instances that run in one compile: their rows in the table, and their arms, padded to the
-    widest.
-    """
+    """Instances that run in one compile: their rows in the table, their arms padded."""
 
     rows: tuple[int, ...]
     environment: FiniteArms | RequestTable | WithNullArm
@@ -239,9 +220,7 @@ class Worlds:
     def arms(
         self, table: ArmsTable, rows: Sequence[int], runs: Sequence[int] = (0,)
     ) -> FiniteArms | RequestTable | WithNullArm:
-        """The arms of these instances, a row an instance; where means are drawn, a row an instance
-        in a run.
-        """
+        """The arms of these instances, a row an instance; where means are drawn, also a run."""
         instances = [table.instances[row] for row in rows]
         draws = list[DrawnMeans]()
         if self.posterior is not None:
@@ -252,10 +231,7 @@ class Worlds:
         elif draws:
             arms = run_arms(instances, draws, self.noise, self.cost_cv)
         elif self.noise == "clicks":
-            draws = [
-                DrawnMeans(instance.mean_reward[None], instance.mean_cost[None])
-                for instance in instances
-            ]
+            draws = [DrawnMeans(x.mean_reward[None], x.mean_cost[None]) for x in instances]
             arms = run_arms(instances, draws, self.noise, self.cost_cv)
         else:
             arms = worlds.finite_arms(instances, self.noise)
@@ -263,30 +239,19 @@ class Worlds:
 
     def grouped(self, table: ArmsTable, rows: Sequence[Sequence[int]]) -> Worlds:
         """The same, with the arms of groups of instances."""
-        groups = tuple(
-            Group(tuple(group_rows), self.arms(table, group_rows)) for group_rows in rows
-        )
+        groups = tuple(Group(tuple(group), self.arms(table, group)) for group in rows)
         return dataclasses.replace(self, groups=groups)
 
 
 def histories(table: ArmsTable, rows: Sequence[int], width: int) -> p.History:
-    """What the file has counted of these instances' arms, ``[instance, K]``, over the bounds of the
-    table.
-    """
+    """What the file has counted of these instances' arms, ``[instance, K]``, over the bounds."""
     pulls, reward, cost = np.zeros((3, len(table.instances), width))
     for row in set(rows):
-        instance, evidence = table.instances[row], table.instances[row].evidence or Evidence()
-        assert (
-            evidence.clicks is not None
-            and evidence.value is not None
-            and evidence.spent is not None
-        )
+        instance = table.instances[row]
+        counted: Any = instance.evidence
         at: Any = row, slice(len(instance.arms))
-        pulls[at] = np.rint(evidence.clicks)
-        reward[at], cost[at] = (
-            evidence.value / instance.reward_bound,
-            evidence.spent / np.asarray(instance.cost_bound),
-        )
+        pulls[at], reward[at] = np.rint(counted.clicks), counted.value / instance.reward_bound
+        cost[at] = counted.spent / np.asarray(instance.cost_bound)
     # A sum may be above its bound by what a division rounds.
     reward, cost = (np.minimum(x, pulls) for x in (reward, cost))
     return p.History.of(*(x[list(rows)] for x in (pulls, reward, cost)))
@@ -329,10 +294,7 @@ class Played:
         members = [(policy, n) for policy in self.policies for n in range(policy.count)]
         (policy, n), name = members[setting], self.labels[setting]
         at = [candidate is policy for candidate in self.policies]
-        starts, sums = (
-            tuple(itertools.compress(self.starts, at)),
-            tuple(itertools.compress(self.sums, at)),
-        )
+        starts, sums = (tuple(itertools.compress(x, at)) for x in (self.starts, self.sums))
         return Played((policy.only(n),), {name: self.records[name]}, starts, self.cadence, sums)
 
     def with_horizon(self, rounds: int | None) -> Played:
@@ -429,28 +391,21 @@ def prepare(
     if isinstance(request.marks, (int, np.integer)):
         shares = np.arange(1, request.marks + 1) / request.marks  # exactly i / n
     candidates = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
-    if not candidates or not all(
-        isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in candidates
-    ):
+    fits = [isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in candidates]
+    if not fits or not all(fits):
         must = "a policy or a list of them: instances for finitely many arms, as OmegaUCB()"
         raise bad("policies", policies, must)
     table, world = _table_and_worlds(_read(arms, request), request)
     spending = _spending(table, budgets, tuple(shares.tolist()), request)
-    widest = FiniteSpec(max(len(instance.arms) for instance in table.instances))
-    sets = [type(policy).__name__ for policy in candidates if np.ndim(policy.blank_action(widest))]
-    supply = _supply(
-        table, spending, request.growth, f"{sets[0]} pulls several arms at once" if sets else ""
-    )
+    widths = [len(instance.arms) for instance in table.instances]
+    sets = [x for x in candidates if np.ndim(x.blank_action(FiniteSpec(max(widths))))]
+    reason = f"{type(sets[0]).__name__} pulls several arms at once" if sets else ""
+    supply = _supply(table, spending, request.growth, reason)
     spending = dataclasses.replace(spending, supply=supply)
     lineup = _lineup(candidates, table, spending)
-    pulls = np.array(
-        [spending.pulls(instance, row) for row, instance in enumerate(table.instances)]
-    )
-    widths = [len(instance.arms) for instance in table.instances]
-    work, run_limit = (
-        float(pulls @ (np.array(widths) + _ROUND)) * len(lineup.labels),
-        request.runs or request.max_runs,
-    )
+    pulls = np.array([spending.pulls(x, row) for row, x in enumerate(table.instances)])
+    work = float(pulls @ (np.array(widths) + _ROUND)) * len(lineup.labels)
+    run_limit = request.runs or request.max_runs
     cadence = _cadence(table, spending, request, work * (run_limit or _FEWEST_RUNS))
     usual = int(np.clip(_DAILY / work, _FEWEST_RUNS, _USUAL_RUNS)) if cadence.size else _USUAL_RUNS
     runs = int(run_limit or usual)
@@ -468,10 +423,8 @@ def prepare(
         spec = group.environment.spec
         for settings in lineup.of_instances(group.rows, spec, table):
             Settings.of(settings, len(group.rows), spec)
-    rule = request.rule
-    plan = ComparisonPlan(
-        table=table, worlds=world, spending=spending, played=lineup, runs=runs, rule=rule
-    )
+    parts: Any = {"table": table, "worlds": world, "spending": spending, "played": lineup}
+    plan = ComparisonPlan(**parts, runs=runs, rule=(rule := request.rule))
     if rule is not None:
         if len(lineup.labels) < 2:
             must = "left out with one setting: there is nothing to compare it with"
@@ -504,39 +457,25 @@ def _table_and_worlds(table: ArmsTable, request: Request) -> tuple[ArmsTable, Wo
         if why_given is None and request.noise == "beta":
             why_given = "Beta laws are tables, which cannot be made anew for every run"
         if why_given is not None and request.uncertainty == "means":
-            raise InputError(
-                f"uncertainty: 'means' given; it must be 'given' for this file: {why_given}"
-            )
+            raise bad("uncertainty", "means", f"'given' for this file: {why_given}")
     draws_means = request.uncertainty != "given" and why_given is None
     posterior = worlds.posterior_of(table, cost_cv) if draws_means else None
     whole = counts_conversions(table) and table.kind != "log"
-    usual = (
-        "empirical" if table.kind == "log" else "clicks" if draws_means and whole else "bernoulli"
-    )
-    noise = request.noise or usual
+    usual = "clicks" if draws_means and whole else "bernoulli"
+    noise = request.noise or ("empirical" if table.kind == "log" else usual)
     if noise == "clicks" and (not whole or table.cost2_unit):
-        raise bad(
-            "noise",
-            noise,
-            "'bernoulli' for this file: only counts of conversions say what one click may bring",
-        )
+        must = "'bernoulli' for this file: only counts of conversions say what one click may bring"
+        raise bad("noise", noise, must)
     if noise == "empirical" and any(instance.log is None for instance in table.instances):
-        raise bad(
-            "noise",
-            noise,
-            f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample",
-        )
+        must = f"'bernoulli' or 'beta' for a file of {table.kind}: only a log has rows to resample"
+        raise bad("noise", noise, must)
     if cost_cv is not None and (table.kind == "log" or not (draws_means or noise == "clicks")):
-        raise bad(
-            "cost_cv",
-            cost_cv,
-            "left out: only files of counts need it, for clicks or for drawn means",
-        )
+        must = "left out: only files of counts need it, for clicks or for drawn means"
+        raise bad("cost_cv", cost_cv, must)
     cv, cv_from = worlds.cost_cv_of(table, posterior, cost_cv)
     if draws_means or noise == "clicks" or table.kind == "log":
-        table = worlds.with_bounds(
-            table, noise, posterior, cv, request.reward_max, request.cost_max
-        )
+        limits = request.reward_max, request.cost_max
+        table = worlds.with_bounds(table, noise, posterior, cv, *limits)
     null_arm = request.average_cost is not None
     return table, Worlds(noise, int(request.seed), posterior, why_given, cv, cv_from, null_arm)
 
@@ -550,14 +489,11 @@ def _spending(
         must = f"{len(units)} of them: one for each cost of the file ({' and '.join(units)})"
         raise bad("budget", list(budgets), must)
     bounds = np.array([np.ravel(instance.cost_bound) for instance in table.instances])
-    for amount, lowest, highest in zip(
-        budgets, 2.0**-24 * bounds.max(0), 2.0**30 * bounds.min(0), strict=True
-    ):
+    ends = 2.0**-24 * bounds.max(0), 2.0**30 * bounds.min(0)
+    for amount, lowest, highest in zip(budgets, *ends, strict=True):
         if not lowest <= amount <= highest:
-            must = (
-                f"from {lowest:.3g} to {highest:.3g} (2**-24 to 2**30 times the bound of the costs)"
-            )
-            raise bad("budget", amount, must)
+            times = "2**-24 to 2**30 times the bound of the costs"
+            raise bad("budget", amount, f"from {lowest:.3g} to {highest:.3g} ({times})")
     if average_cost is None:
         return Spending(budgets, request.last_pull, shares)
     if len(budgets) > 1:
@@ -583,10 +519,9 @@ def why_no_history(table: ArmsTable, spending: Spending) -> str | None:
 def _learns_by_sums(settings: Settings, widths: Sequence[int]) -> bool:
     """Whether a policy can start from a history, and learn in batches."""
     width, count = max(widths), len(widths)
+    nothing = p.History.of(*np.zeros((3, count, width)))
     try:
-        started = _started(
-            settings.of_instances(range(count), width), p.History.of(*np.zeros((3, count, width)))
-        )
+        started = _started(settings.of_instances(range(count), width), nothing)
         Settings.of(_batched(started, np.ones(count), 0), count, FiniteSpec(width))
     except InputError:
         return False
@@ -596,11 +531,7 @@ def _learns_by_sums(settings: Settings, widths: Sequence[int]) -> bool:
 def _supply(
     table: ArmsTable, spending: Spending, growth: float | str | None, reason: str
 ) -> Supply:
-    """What is for sale, by what the file has sold; no limit if there is a ``reason`` not.
-
-    Raises:
-        InputError: a growth where there is nothing to grow.
-    """
+    """What is for sale, by what the file has sold; no limit if there is a ``reason`` not."""
     evidence = [instance.evidence or Evidence() for instance in table.instances]
     totals = [record.totals(slice(None)) for record in evidence]
     if spending.rounds is not None:
@@ -621,23 +552,15 @@ def _supply(
     if table.kind == "log":
         factor = float(growth or 1.0)
         whole = [factor * time * n for time, n in zip(times, sold, strict=True)]
-        return Supply(
-            factor,
-            requests=tuple(int(np.clip(np.rint(x), 1, 2**30 - 1)) for x in whole),
-            times=times,
-        )
-    factor = float(growth or _GROWTH)
-    limits = [
-        factor * time * np.asarray(record.clicks)
-        for time, record in zip(times, evidence, strict=True)
-    ]
+        requests = tuple(int(np.clip(np.rint(x), 1, 2**30 - 1)) for x in whole)
+        return Supply(factor, requests=requests, times=times)
+    factor, clicks = float(growth or _GROWTH), (np.asarray(x.clicks) for x in evidence)
+    limits = [factor * time * x for time, x in zip(times, clicks, strict=True)]
     return Supply(factor, stock=tuple(np.maximum(np.ceil(x), 1) for x in limits), times=times)
 
 
 def days_of(instance: Instance) -> tuple[int, str] | None:
-    """How many days (weeks, months) of their own the rows of an instance have, and which; None
-    below two.
-    """
+    """How many days (weeks, months) the rows of an instance have, and which; None below two."""
     evidence = instance.evidence or Evidence()
     days = [day.day for day in evidence.daily or ()]
     if evidence.pulls is not None and evidence.pulls.time is not None:
@@ -651,19 +574,13 @@ def days_of(instance: Instance) -> tuple[int, str] | None:
 
 
 def _cadence(table: ArmsTable, spending: Spending, request: Request, work: float) -> Cadence:
-    """How often one decides: as asked, or once a day where a file of counts has days.
-
-    Raises:
-        InputError: days that the file does not have; what does not go with the constraint.
-    """
+    """How often one decides: as asked, or once a day where a file of counts has days."""
     decide, later = request.decide, int(request.known_after or 0)
     days = [days_of(instance) for instance in table.instances]
     apart = spending.rounds is not None or len(spending.budgets) > 1
     if apart and (decide not in (None, "per-click") or later):
-        name, value = (
-            ("known_after", later) if decide in (None, "per-click") else ("decide", decide)
-        )
-        raise bad(name, value, "left out with an average cost or two costs")
+        asked = ("known_after", later) if decide in (None, "per-click") else ("decide", decide)
+        raise bad(*asked, "left out with an average cost or two costs")
     reason = ""
     if decide is None and table.kind != "log" and None not in days and not apart:
         if work <= _MOST_DAILY or later:
@@ -673,28 +590,21 @@ def _cadence(table: ArmsTable, spending: Spending, request: Request, work: float
     if decide == "daily":
         if None in days:
             raise bad("decide", decide, "'per-click' or a whole number: the file has no days")
-        calendar = [(count, unit) for count, unit in filter(None, days)]
-        totals = [
-            (instance.evidence or Evidence()).totals(slice(None)) for instance in table.instances
-        ]
-        sold = [total[0] for total in totals if total is not None]
-        sizes = tuple(
-            max(1, round(n / count)) for n, (count, _) in zip(sold, calendar, strict=True)
-        )
+        calendar = [*filter(None, days)]
+        totals = [(x.evidence or Evidence()).totals(slice(None)) for x in table.instances]
+        pairs = zip(filter(None, totals), calendar, strict=True)
+        sizes = tuple(max(1, round(total[0] / count)) for total, (count, _) in pairs)
         return Cadence(sizes, later, calendar[0][1])
     if isinstance(decide, (int, np.integer)):
         return Cadence((int(decide),) * len(days), later)
     if later:
-        raise bad(
-            "known_after", later, "left out where one decides per click (--decide says how often)"
-        )
+        must = "left out where one decides per click (--decide says how often)"
+        raise bad("known_after", later, must)
     return Cadence(reason=reason)
 
 
 def _lineup(policies: Sequence[Policy], table: ArmsTable, spending: Spending) -> Played:
-    """The policies, called as in :data:`POLICIES`, with the bound and the horizon of an
-    average-cost constraint.
-    """
+    """The policies by their names, with the bound and the horizon of an average-cost constraint."""
     named = (POLICIES, AVERAGE_COST_POLICIES, TWO_COST_POLICIES)
     name_of = {kind: name for tables in named for name, kind in tables.items()}
     values: dict[str, Any] = {}
@@ -709,9 +619,7 @@ def _lineup(policies: Sequence[Policy], table: ArmsTable, spending: Spending) ->
         settings = dataclasses.replace(settings, name=name, hidden=tuple(values))
         for number, label in enumerate(settings.labels):
             if label in records:
-                raise bad(
-                    "policies", label, "given once: a setting with this label is already there"
-                )
+                raise bad("policies", label, "given once: a setting with this label is there")
             records[label] = settings.record(number)
         checked.append(settings)
     return Played(tuple(checked), records)
@@ -725,18 +633,14 @@ MIXTURE = "the file's best mixture"
 
 
 def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean reward and cost per pull of each instance's arms by the file, ``[K(, d)]``: pooled,
-    where they are drawn.
-    """
+    """Mean reward and cost per pull by the file, ``[K(, d)]`` each; pooled where drawn."""
     if world.posterior is None:
         return [(instance.mean_reward, instance.mean_cost) for instance in table.instances]
     return [posterior.means() for posterior in world.posterior.instances]
 
 
 def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[int]:
-    """The arm that alone brings most by the file, of each instance: known beforehand, the same in
-    every run.
-    """
+    """The arm of each instance that alone brings most by the file."""
     means = file_means(table, world)
     return [
         int(np.argmax(reward / spending.in_money(cost, row)))
@@ -745,21 +649,15 @@ def best_by_file(table: ArmsTable, world: Worlds, spending: Spending) -> list[in
 
 
 def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
-    """What the same comparison is held against: those fixed splits that the file knows.
+    """What the same comparison is held against: fixed splits of pulls that the file knows.
 
-    Weights are shares of pulls: those seen in the file; 1/cost for equal money on average; 1 for
-    the best arm alone, unless it may be sold out; and the mixture that brings most by the file,
-    where that is more than one arm.
+    Those seen in the file; 1/cost for equal money on average; the best arm alone, unless it may be
+    sold out; and the mixture that brings most by the file, where that is more than one arm.
     """
-    instances, means, best = (
-        table.instances,
-        file_means(table, world),
-        best_by_file(table, world, spending),
-    )
+    instances, means = table.instances, file_means(table, world)
+    best = best_by_file(table, world, spending)
     mixed = [spending.best_split(reward, cost, row) for row, (reward, cost) in enumerate(means)]
-    clicks = [
-        None if table.wide else (instance.evidence or Evidence()).clicks for instance in instances
-    ]
+    clicks = [None if table.wide else (x.evidence or Evidence()).clicks for x in instances]
     splits = {SEEN: [x / x.max() for x in clicks if x is not None and x.sum() > 0]}
     splits[EVEN] = [x.min() / x for x in (spending.price(cost) for _, cost in means)]
     several = any(np.count_nonzero(x) > 1 for x in mixed)
@@ -780,9 +678,7 @@ def baselines_of(table: ArmsTable, world: Worlds, spending: Spending) -> Played:
 
 
 def with_baselines(plan: ComparisonPlan) -> ComparisonPlan:
-    """The same, whose splits are played in the same calls: one program compiles while another
-    plays.
-    """
+    """The same with its splits, played in the same calls."""
     splits = baselines_of(plan.table, plan.worlds, plan.spending)
     return dataclasses.replace(plan, baselines=splits)
 
@@ -797,29 +693,22 @@ _TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has me
 
 
 def compile_groups(widths: Sequence[int], work: np.ndarray, policies: int) -> list[tuple[int, ...]]:
-    """Rows of the table in groups of similar width, widest first, with least time for compiles and
-    for padding arms.
+    """Rows of the table in groups of similar width, widest first.
 
     A group costs one compile per policy, and every round of its instances (``work``) the group's
-    largest width.
+    largest width: rows join wider ones where that pads for less time than a compile takes.
     """
-    order = sorted(range(len(widths)), key=lambda row: (widths[row], row))
-    levels = [list(rows) for _, rows in itertools.groupby(order, key=lambda row: widths[row])]
-    rounds = np.cumsum([0.0, *(float(sum(work[row] for row in level)) for level in levels)])
-    # the least time for the first n levels, and where the last of their groups begins
-    best, cut = np.zeros(len(levels) + 1), np.zeros(len(levels) + 1, int)
-    for n in range(1, len(levels) + 1):
-        times = (
-            best[:n]
-            + policies * _COMPILE
-            + _ARM_ROUND * widths[levels[n - 1][0]] * (rounds[n] - rounds[:n])
-        )
-        best[n], cut[n] = times.min(), times.argmin()
-    groups, n = [], len(levels)
-    while n:
-        groups.append(tuple(sorted(row for level in levels[cut[n] : n] for row in level)))
-        n = cut[n]
-    return groups
+    groups, widest = list[list[int]](), 0
+    order = sorted(range(len(widths)), key=lambda row: -widths[row])
+    for width, level in itertools.groupby(order, key=lambda row: widths[row]):
+        rows = list(level)
+        padding = _ARM_ROUND * (widest - width) * float(sum(work[row] for row in rows))
+        if groups and padding < policies * _COMPILE:
+            groups[-1] += rows
+        else:
+            groups.append(rows)
+            widest = width
+    return [tuple(sorted(group)) for group in groups]
 
 
 def block_size(plan: ComparisonPlan) -> int:

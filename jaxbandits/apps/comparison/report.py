@@ -26,7 +26,6 @@ from jaxbandits.statistics import invisible, mean
 from jaxbandits.tools import Table, count_of, line
 
 _EVERY = 2000  # rows of a table on the page, so that it opens at once
-_MOST_RANKS = 6  # settings side by side, instance by instance
 _PANELS, _PARTS, _PARTS_OF_ONE, _POINTS = 6, 5, 7, 4  # of the picture of the money
 
 # --- Markdown
@@ -48,33 +47,21 @@ def markdown(answer: Answer, rows: int = 12) -> str:
         parts.append(_markdown_table(_instances(answer), rows, "arms.csv"))
     if not several or rows > len(data["instance"]) * len(data["arm"]):
         parts.append(_markdown_table(_arms(answer), rows, "arms.csv"))
-    if plan.worlds.posterior is not None and not several:
-        parts.append(_sure_of_the_best(answer))
     notes = [*_assumptions(plan), *_read(plan), *comparison.notes]
     last = ["## What was assumed, and read", "\n".join(f"* {note}" for note in notes)]
     return _joined([*parts, *_of_settings(comparison, rows), *last])
 
 
 def _of_settings(comparison: Comparison, rows: int) -> list[str]:
-    """The ranking and its limits, and each instance."""
-    plan, clear, several = (
-        comparison.plan,
-        comparison.clear,
-        len(comparison.plan.table.instances) > 1,
-    )
-    at_once = (
-        "at 5 % over all looks, pairs and claims"
-        if clear
-        else "the interval leaves out 0, all at once"
-    )
-    said = f"± is the 95 % interval of {count_of(plan.runs, 'run')}; clear: {at_once}"
-    said += f"; {invisible(plan.runs, 'replicate')}".removesuffix(".") + "."
+    """The ranking and its limits."""
+    plan, clear = comparison.plan, comparison.clear
+    test = "the interval leaves out 0, all at once"
+    test = "at 5 % over all looks, pairs and claims" if clear else test
+    said = f"± is the 95 % interval of {count_of(plan.runs, 'run')}; clear: {test}; "
+    said += invisible(plan.runs, "replicate").removesuffix(".") + "."
     parts = ["## All settings, ranked", _markdown_table(_ranking(comparison), rows), said]
     parts += [_until_clear(plan, clear)] if clear else []
-    parts += [f"Warning: {text}." for text in comparison.doubts()]
-    if several and rows > 12:
-        parts += ["## Each instance", _markdown_table(_each_instance(comparison), rows)]
-    return parts
+    return [*parts, *(f"Warning: {text}." for text in comparison.doubts())]
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -127,18 +114,11 @@ def _of_mixture(answer: Answer) -> str:
     if name not in names or names.index(name) == 1:
         return ""
     row, plan = names.index(name), answer.comparison.plan
-    brings = (
-        f"{plan.table.style.amount(answer.data['earned'].values[row])} {plan.table.reward_unit}"
-    )
-    how = (
-        "by the file the best ratios first, each as far as it sells"
-        if name == MIXTURE
-        else "by the file the best"
-    )
-    return (
-        f"A split that needs no learner, {_named(answer, name)} ({how}), brings {brings}; {answer.setting} brings "
-        f"{_than(answer, row)}."
-    )
+    earned = plan.table.style.amount(answer.data["earned"].values[row])
+    how = " ratios first, each as far as it sells" if name == MIXTURE else ""
+    split = f"A split that needs no learner, {_named(answer, name)} (by the file the best{how})"
+    brings = f"brings {earned} {plan.table.reward_unit}"
+    return f"{split}, {brings}; {answer.setting} brings {_than(answer, row)}."
 
 
 def _named(answer: Answer, name: str) -> str:
@@ -179,19 +159,17 @@ def _against(answer: Answer) -> Table:
         at = data.isel(row=i)
         low, high, gain = (float(at[x]) for x in ("gain_low", "gain_high", "gain"))
         clear = "" if low > 0 or high < 0 else ", not clear"
-        share = (
-            "–"
-            if math.isnan(float(at["share"]))
-            else f"{float(at['share']):+.0%}".replace("-", "−")
-        )
-        cells = [
-            style.amount(float(at["earned"])),
-            f"{style.interval(gain, low, high)} ({share}{clear})",
-        ]
-        rows.append([_named(answer, name), *cells, f"{float(at['better']):.0%} of runs"])
+        more = f"{style.interval(gain, low, high)} ({_signed(at['share'])}{clear})"
+        cells = [style.amount(float(at["earned"])), more, f"{float(at['better']):.0%} of runs"]
+        rows.append([_named(answer, name), *cells])
     return Table(
         ("against", data.attrs["reward_unit"], f"{answer.setting} brings more", "in"), rows
     )
+
+
+def _signed(share: Any) -> str:
+    """``+40%``; a dash where it is not known."""
+    return "–" if math.isnan(float(share)) else f"{float(share):+.0%}".replace("-", "−")
 
 
 def _arms(answer: Answer) -> Table:
@@ -200,33 +178,18 @@ def _arms(answer: Answer) -> Table:
     unit, style, table = plan.table.reward_unit, plan.table.style, plan.table
     with_mixture = MIXTURE in data["row"].values
     header = ["arm", "of the money", "at first", *["mixture"] * with_mixture, f"{table.pull_unit}s"]
-    header += [
-        unit,
-        f"cost per {unit.removesuffix('s')}",
-        "best ratio",
-        *[table.cost2_unit] * bool(table.cost2_unit),
-    ]
-    rows = []
+    header += [unit, f"cost per {unit.removesuffix('s')}", "best ratio"]
+    header, rows = header + [table.cost2_unit] * bool(table.cost2_unit), []
     for i, name in enumerate(data["instance"].values.tolist()):
         share = data["money_share"].values[i]
         for k in np.argsort(-share, kind="stable")[: len(table.instances[i].arms)].tolist():
             at, of = {"instance": i, "arm": k}, data.isel(instance=i, arm=k)
-            price = (
-                float(of["cost_in_file"]) / float(of["reward_in_file"])
-                if float(of["reward_in_file"])
-                else None
-            )
-            cells = [
-                str(of["name"].values),
-                _spread(plan, data, "money_share", True, **at),
-                f"{float(of['first']):.0%}",
-            ]
-            cells += [f"{float(of['mixture']):.0%}"] * with_mixture
-            cells += [_spread(plan, data, "pulls", **at), _spread(plan, data, "results", **at)]
-            cells += [
-                "–" if price is None else style.money(price),
-                _best_ratio(plan, float(of["best"])),
-            ]
+            cost, reward = float(of["cost_in_file"]), float(of["reward_in_file"])
+            cells = [str(of["name"].values), _spread(plan, data, "money_share", True, **at)]
+            cells += [f"{float(of[x]):.0%}" for x in ("first", "mixture")[: 1 + with_mixture]]
+            cells += [_spread(plan, data, x, **at) for x in ("pulls", "results")]
+            cells += [style.money(cost / reward) if reward else "–"]
+            cells += [_best_ratio(plan, float(of["best"]))]
             cells += [_spread(plan, data, "spent2_of_arm", **at)] if table.cost2_unit else []
             rows.append([name, *cells] if several else cells)
     return Table(
@@ -240,19 +203,10 @@ def _instances(answer: Answer) -> Table:
     for i, name in enumerate(data["instance"].values.tolist()):
         of = data.isel(instance=i)
         most, best = (int(np.nanargmax(of[x].values)) for x in ("money_share", "best"))
-        share, names = float(of["share_in"][1]), of["name"].values
-        row = [
-            name,
-            len(plan.table.instances[i].arms),
-            _spread(plan, data, "earned_in", row=0, instance=i),
-        ]
-        row += ["–" if math.isnan(share) else f"{share:+.0%}".replace("-", "−"), names[most]]
-        row += [
-            f"{float(of['money_share'][most]):.0%}",
-            names[best],
-            _best_ratio(plan, float(of["best"][best])),
-        ]
-        rows.append(row)
+        names, earned = of["name"].values, _spread(plan, data, "earned_in", row=0, instance=i)
+        row = [name, len(plan.table.instances[i].arms), earned, _signed(of["share_in"][1])]
+        row += [names[most], f"{float(of['money_share'][most]):.0%}"]
+        rows.append([*row, names[best], _best_ratio(plan, float(of["best"][best]))])
     header = ["instance", "arms", plan.table.reward_unit, f"against {data['row'].values[1]}"]
     return Table(
         [*header, "most money to", "of it", "best ratio by the file", "sure"], rows, left=(0, 4, 6)
@@ -264,26 +218,10 @@ def _best_ratio(plan: ComparisonPlan, probability: float) -> str:
     return f"{probability:.0%}" if plan.worlds.posterior is not None else "yes" * (probability == 1)
 
 
-def _sure_of_the_best(answer: Answer) -> str:
-    """Which arm has the best ratio, and how sure the file is of that."""
-    best, names = answer.data["best"].values[0], answer.data["name"].values[0]
-    first, *rivals = np.argsort(-best, kind="stable")[:3].tolist()
-    rest, unit = (
-        ", ".join(f"{names[k]} {best[k]:.0%}" for k in rivals),
-        answer.data.attrs["reward_unit"],
-    )
-    sure = f"the file is {best[first]:.0%} sure of that (then {rest})"
-    return f"{names[first]} has the best ratio of {unit} to cost: {sure}."
-
-
 def _assumptions(plan: ComparisonPlan) -> list[str]:
     """How sure the means are, what a pull was taken to be, what is for sale, how often one decides."""
-    supply, cadence, style, pull = (
-        plan.spending.supply,
-        plan.played.cadence,
-        plan.table.style,
-        plan.table.pull_unit,
-    )
+    supply, cadence = plan.spending.supply, plan.played.cadence
+    style, pull = plan.table.style, plan.table.pull_unit
     reason = f", for {plan.worlds.why_given}" if plan.worlds.why_given else ""
     sure = f"The file's means are taken as the truth{reason}."
     if plan.worlds.posterior is not None:
@@ -293,18 +231,15 @@ def _assumptions(plan: ComparisonPlan) -> list[str]:
     why = f", for {supply.reason}" if supply.reason else ""
     sale = f"An arm sells as many {pull}s as are bought, at its mean cost{why}."
     if supply.requests:
-        sale = (
-            f"There are {style.written(_range(supply.requests, ','))} {pull}s ({money}; --growth)."
-        )
+        there = style.written(_range(supply.requests, ","))
+        sale = f"There are {there} {pull}s ({money}; --growth)."
     elif supply.growth is not None:
         sale = f"{money}, in which an arm sells at most {supply.growth:g} times what it sold (--growth)."
     decided = f"One decides after every {pull}{cadence.reason and ', '}{cadence.reason}."
     if cadence.size:
         every = f"once a {cadence.unit}, every" if cadence.unit else "every"
-        late = (
-            f", and knows what came of it {count_of(cadence.later, cadence.unit or 'decision')} later"
-            * bool(cadence.later)
-        )
+        late = f", and knows what came of it {count_of(cadence.later, cadence.unit or 'decision')} later"
+        late *= bool(cadence.later)
         decided = f"One decides {every} {_range(cadence.size, ',')} {pull}s{late} (--decide)."
     return [f"{sure} Noise: {_noise(plan)}.", sale, decided]
 
@@ -312,11 +247,8 @@ def _assumptions(plan: ComparisonPlan) -> list[str]:
 def _noise(plan: ComparisonPlan) -> str:
     """What a pull looks like, in a sentence without its full stop."""
     unit, pull, worlds = plan.table.reward_unit, plan.table.pull_unit, plan.worlds
-    source = (
-        "from day to day in the file"
-        if worlds.cost_cv_from == "days"
-        else "stated, for counts do not tell it"
-    )
+    is_seen = worlds.cost_cv_from == "days"
+    source = "from day to day in the file" if is_seen else "stated, for counts do not tell it"
     spread = min(worlds.cost_cv, 1 / math.sqrt(3))
     if plan.table.wide and worlds.noise == "empirical":
         return f"a {pull} is a row of the file, drawn anew, and all arms and policies are asked the same"
@@ -330,25 +262,13 @@ def _noise(plan: ComparisonPlan) -> str:
 
 def _markdown_table(table: Table, most: int = _EVERY, rest: str = "table.csv") -> str:
     """A table of Markdown whose columns stand below each other."""
-    count = len(table.header)
-    rows = [
-        [line(str(x)).replace("|", "\\|") for x in row]
-        for row in (table.header, *table.rows[:most])
-    ]
-    widths = [max(len(row[n]) for row in rows) for n in range(count)]
-    left = [n in table.left for n in range(count)]
-    rows.insert(
-        1,
-        [
-            "-" * width if x else "-" * (width - 1) + ":"
-            for width, x in zip(widths, left, strict=True)
-        ],
-    )
-    lines = []
-    for row in rows:
-        cells = (
-            x.ljust(w) if of else x.rjust(w) for x, w, of in zip(row, widths, left, strict=True)
-        )
+    every = (table.header, *table.rows[:most])
+    rows = [[line(str(x)).replace("|", "\\|") for x in row] for row in every]
+    widths, lines = [max(map(len, column)) for column in zip(*rows, strict=True)], list[str]()
+    ends = ["-" * w if n in table.left else "-" * (w - 1) + ":" for n, w in enumerate(widths)]
+    for row in (rows[0], ends, *rows[1:]):
+        pairs = enumerate(zip(row, widths, strict=True))
+        cells = (x.ljust(w) if n in table.left else x.rjust(w) for n, (x, w) in pairs)
         lines.append(f"| {' | '.join(cells)} |")
     more = len(table.rows) - most
     return "\n".join(lines) + (f"\n\n… {more:,} more in {rest}" if more > 0 else "")
@@ -368,9 +288,7 @@ def _ranking(comparison: Comparison) -> Table:
 
 
 def against_the_best(comparison: Comparison, row: Mapping[str, Any]) -> str:
-    """``−2 (−3 to −1), clear``; ``−2 (−5 to +1), not clear (about 50 more runs)``; while runs were
-    added, the claims that decided: ``−2, less in most runs (clear after 50)``.
-    """
+    """``−2 (−3 to −1), clear``; ``−2 (−5 to +1), not clear (about 50 more runs)``."""
     style, more = comparison.plan.table.style, row["more_runs"]
     if comparison.clear is not None:
         best, name = comparison.ranking()[0]["setting"], row["setting"]
@@ -404,24 +322,6 @@ def _until_clear(plan: ComparisonPlan, clear: Clearness) -> str:
     return f"Until {rule.until}: {first}, {clear.looks} looks. {both}."
 
 
-def _each_instance(comparison: Comparison) -> Table:
-    """The reward in each instance, for the settings that are best overall."""
-    plan, by_instance = comparison.plan, dict[str, dict[str, Mapping[str, Any]]]()
-    ranked = [row["setting"] for row in comparison.ranking()][:_MOST_RANKS]
-    for row in comparison.table():
-        if row["scope"] == "instance":
-            by_instance.setdefault(row["instance"], {})[row["setting"]] = row
-    rows = []
-    for name, of in by_instance.items():
-        marks = [
-            "*" if of[x]["rank"] == 1 else " " if of[x]["difference_clear"] else "~" for x in ranked
-        ]
-        values = [with_interval(comparison, of[x], "reward") for x in ranked]
-        rows.append((name, of[ranked[0]]["arms"], *map("".join, zip(values, marks, strict=True))))
-    header = (f"{plan.table.reward_unit} (* best, ~ not clearly worse)", "arms")
-    return Table((*header, *(f"rank {n}" for n in range(1, len(ranked) + 1))), rows)
-
-
 def _read(plan: ComparisonPlan) -> list[str]:
     """The file, the units, what a pull is, how much was run."""
     table, spending, count = plan.table, plan.spending, len(plan.table.instances)
@@ -429,16 +329,11 @@ def _read(plan: ComparisonPlan) -> list[str]:
     pulls = [spending.pulls(instance, row) for row, instance in enumerate(table.instances)]
     bounds = [np.append(instance.reward_bound, instance.cost_bound) for instance in table.instances]
     reward, *costs = (_range(values, ".4g") for values in np.transpose(bounds).tolist())
-    units = [
-        f"{unit} (at most {cost})"
-        for unit, cost in zip(table.spent_units.values(), costs, strict=True)
-    ]
+    takes = zip(table.spent_units.values(), costs, strict=True)
+    units = [f"{unit} (at most {cost})" for unit, cost in takes]
     end = "forfeits its reward" if spending.last_pull == "forfeits" else "counts"
-    parts = (
-        count_of(plan.runs, "run"),
-        count_of(count, "instance"),
-        count_of(len(plan.played.labels), "setting"),
-    )
+    counts = {"run": plan.runs, "instance": count, "setting": len(plan.played.labels)}
+    parts = [count_of(n, name) for name, n in counts.items()]
     kinds = f"{table.kind}, {count_of(count, 'instance')}, {sum(sizes)} arms"
     return [
         f"{table.path}: {kinds}" + f" ({sizes[0]} to {sizes[-1]} in an instance)" * (count > 1),
@@ -450,9 +345,7 @@ def _read(plan: ComparisonPlan) -> list[str]:
 
 
 def with_interval(comparison: Comparison, row: Mapping[str, Any], name: str) -> str:
-    """``12.34 ± 0.56``: as many decimals as show two digits of the interval's half width, in the
-    file's style.
-    """
+    """``12.34 ± 0.56``, in the file's style."""
     half = (row[f"{name}_high"] - row[f"{name}_low"]) / 2
     return comparison.plan.table.style.plus_minus(row[name], half)
 
@@ -469,9 +362,7 @@ def _range(values: Sequence[float], form: str) -> str:
 
 
 def money_picture(answer: Answer, progress: bool | str = False) -> bytes:
-    """Money on each arm over the budget, stacked: of the only instance, or of the six that bring
-    most. Smaller budgets are played for it.
-    """
+    """Money on each arm over the budget, stacked: of the six instances that bring most."""
     plan, data, panels = answer.comparison.plan, answer.data, []
     instances, setting = plan.table.instances, list(plan.played.labels).index(answer.setting)
     parts = [money_of_part(plan, setting, i / _POINTS, progress) for i in range(1, _POINTS)]
@@ -484,16 +375,10 @@ def money_picture(answer: Answer, progress: bool | str = False) -> bytes:
         largest, rest = order[:kept], order[kept:]
         heights, shown, others = spent[:, largest], [line(names[k]) for k in largest], ""
         if len(rest):
-            heights, others = (
-                np.column_stack([heights, spent[:, rest].sum(axis=1)]),
-                f"{len(rest)} others",
-            )
-            shown.append(others)
-        title = (
-            line(instances[row].name)
-            if len(instances) > 1
-            else f"{answer.setting}: money on each arm"
-        )
+            heights = np.column_stack([heights, spent[:, rest].sum(axis=1)])
+            shown.append(others := f"{len(rest)} others")
+        title = line(instances[row].name)
+        title = title if len(instances) > 1 else f"{answer.setting}: money on each arm"
         panels.append({"title": title, "names": shown, "heights": heights, "rest": others})
     unit, style = _cost_unit(plan), plan.table.style
     across = f"budget{' of each instance' if len(instances) > 1 else ''}{unit}"
@@ -560,44 +445,26 @@ def _html(block: str) -> str:
         text = []
         for tag, row in (("th", head), *(("td", row) for row in rows)):
             cells = (x.replace("\\|", "|").strip() for x in row)
-            text += [
-                "<tr>",
-                *(f"<{tag}{x}>{cell}</{tag}>" for x, cell in zip(of, cells, strict=True)),
-                "</tr>\n",
-            ]
+            cells = (f"<{tag}{x}>{cell}</{tag}>" for x, cell in zip(of, cells, strict=True))
+            text.append(f"<tr>{''.join(cells)}</tr>\n")
         return f"<table>{''.join(text)}</table>"
     if block.startswith("* "):
         return f"<ul>{''.join(f'<li>{x[2:]}</li>' for x in lines)}</ul>"
     if block.startswith("## "):
         return f"<h2>{lines[0][3:]}</h2>"
-    kind = (
-        "lead"
-        if block.startswith("In short: ")
-        else "warning"
-        if block.startswith("Warning: ")
-        else ""
-    )
+    kind = {"In short": "lead", "Warning": "warning"}.get(block.partition(":")[0], "")
     return f'<p class="{kind}">{"<br>".join(lines)}</p>'
 
 
 def answer_files(
     answer: Answer, pictures: Mapping[str, bytes], command: str = ""
 ) -> dict[str, bytes]:
-    """A table of the arms, all numbers, pictures and the page by name; ``command`` is what they
-    were made by.
-    """
+    """A table of the arms, all numbers, pictures and the page, by file name."""
     facts = _plain(answer.data.to_dict()) | {"warnings": answer.warnings}
-    frame = answer.data[
-        [x for x, y in answer.data.items() if y.dims == ("instance", "arm")]
-    ].to_dataframe()
-    frame = (
-        frame[frame["name"] != ""]
-        .drop(columns="name")
-        .set_index(frame["name"][frame["name"] != ""], append=True)
-    )
+    of_arms = [x for x, y in answer.data.items() if y.dims == ("instance", "arm")]
+    frame = answer.data[of_arms].to_dataframe().query("name != ''")
     rows = frame.reset_index().drop(columns="arm").rename(columns={"name": "arm"})
-    first = ["instance", "arm"]
-    columns = [*first, *(x for x in rows if x not in first)]
+    columns = ["instance", "arm", *(x for x in of_arms if x != "name")]
     return {
         "answer.json": (json.dumps(facts, indent=1) + "\n").encode(),
         "arms.csv": Table(columns, rows[columns].to_numpy(object).tolist()).csv().encode(),

@@ -91,16 +91,11 @@ def _most_of(plan: ComparisonPlan, row: int) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         if rounds is not None:
             reward = np.ones(1) if isinstance(posterior, LogPosterior) else reward
-            kappa, spent, rare = (
-                np.log1p(reward.max() * np.expm1(_SLOPES)),
-                float(rounds),
-                _RARE,
-            )
+            kappa = np.log1p(reward.max() * np.expm1(_SLOPES))
+            spent, rare = float(rounds), _RARE
         elif isinstance(posterior, LogPosterior):
-            ratios = (
-                np.nan_to_num(r / money_cost(c), nan=0.0, posinf=np.inf) for r, c in posterior.rows
-            )
-            best = float(max(ratio.max() for ratio in ratios))
+            ratios = (r / money_cost(c) for r, c in posterior.rows)
+            best = max(float(np.nan_to_num(x, nan=0.0, posinf=np.inf).max()) for x in ratios)
             return best * spent * float(np.ravel(instance.cost_bound)[0])
         else:  # no κ is enough where 1 or more is needed
             needed = 1 - 1 / (1 + reward * np.expm1(_SLOPES)[:, None])

@@ -56,9 +56,7 @@ BETA_CONCENTRATION = 4.0
 """α + β of the Beta laws of the noise ``"beta"``."""
 _LEAST_CV, _CENTRAL = 0.01, 0.999
 _LARGEST_SCALED_MEAN = 0.99
-_BETA_ERROR = (
-    0.1  # of a mean: those of tables are right to 1e-5 of the bound, which is much of a small one
-)
+_BETA_ERROR = 0.1  # of a mean: tables are right to 1e-5 of the bound, much of a small one
 
 
 def mean_uniforms(
@@ -95,24 +93,16 @@ def log_spread_prior(variance: ArrayLike) -> FloatArray:
 
 
 def pooled_beta(n: FloatArray, x: FloatArray) -> SharedGrid:
-    """(m, κ) by their posterior ∝ Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · p(m, σ), σ² = (1 −
-    m)/(m(κ + 1)).
-    """
+    """(m, κ) by Π_k BetaBinomial(x_k; n_k, mκ, (1 − m)κ) · p(m, σ), σ² = (1 − m)/(m(κ + 1))."""
     from scipy.special import betaln, expit
 
     def density(p: FloatArray, q: FloatArray) -> FloatArray:
         m, k = expit(p), np.exp(q)
         a, b = m * k, (1 - m) * k
         likelihood = _over_arms(lambda n, x: betaln(a + x, b + n - x) - betaln(a, b), n, x)
+        prior = log_spread_prior((1 - m) / (m * (k + 1))) + np.log(m * (1 - m)) / 2
         # of (ln(m/(1 − m)), ln κ): d ln σ = κ/(κ + 1)/2 · d ln κ
-        return (
-            likelihood
-            + (
-                log_spread_prior((1 - m) / (m * (k + 1)))
-                + np.log(m * (1 - m)) / 2
-                - np.log1p(np.exp(-q))
-            )[:, 0]
-        )
+        return likelihood + (prior - np.log1p(np.exp(-q)))[:, 0]
 
     start = float((x.sum() + 0.5) / (n.sum() + 1))
     weight, p, q = _grid(density, float(np.log(start / (1 - start))))
@@ -120,9 +110,7 @@ def pooled_beta(n: FloatArray, x: FloatArray) -> SharedGrid:
 
 
 def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> SharedGrid:
-    """(m, a) by the negative-binomial likelihood of x_k/φ (mean n_k m/φ, shape a) times p(m, σ =
-    a^−½).
-    """
+    """(m, a) by the negative-binomial law of x_k/φ (mean n_k m/φ, shape a), p(m, σ = a^−½)."""
     from scipy.special import gammaln
 
     def density(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -130,12 +118,8 @@ def pooled_gamma(n: FloatArray, x: FloatArray, phi: float) -> SharedGrid:
 
         def marginal(n: FloatArray, y: FloatArray) -> FloatArray:
             odds = n * m / phi / a
-            return (
-                gammaln(a + y)
-                - gammaln(a)
-                - a * np.log1p(odds)
-                + y * np.log(odds / (1 + odds) + 1e-300)
-            )
+            rises = gammaln(a + y) - gammaln(a) - a * np.log1p(odds)
+            return rises + y * np.log(odds / (1 + odds) + 1e-300)
 
         return _over_arms(marginal, n, x / phi) + (log_spread_prior(1 / a) + p / 2)[:, 0]
 
@@ -153,11 +137,8 @@ def pooled_log_cost(n: FloatArray, spent: FloatArray, v: float) -> SharedGrid:
         total = precision.sum(1)
         m = precision @ y / total
         residual = (precision * (y - m[:, None]) ** 2).sum(1)
-        return (
-            (np.log(precision).sum(1) - np.log(total) - residual) / 2 + log_spread_prior(tau**2),
-            m,
-            total**-0.5,
-        )
+        log = (np.log(precision).sum(1) - np.log(total) - residual) / 2 + log_spread_prior(tau**2)
+        return log, m, total**-0.5
 
     low, high = np.log(1e-4), np.log(5.0)
     for _ in range(2):
@@ -173,9 +154,7 @@ _NODES, _DEPTH = (24, 9.0)
 
 
 def _grid(density: Callable[[FloatArray, FloatArray], FloatArray], start: float) -> FloatArray:
-    """(weights, first, second) of the nodes of a box that holds what counts; each box is the last
-    one, cut closer.
-    """
+    """(weights, first, second) of the nodes of a box, cut closer four times."""
     box = [(start - 6, start + 6), (np.log(1e-3), np.log(1e6))]
     for _ in range(4):
         axes = [np.linspace(low, high, _NODES) for low, high in box]
@@ -218,9 +197,7 @@ def day_to_day_dispersion(days: Sequence[Daily]) -> float:
 def _over_days(
     days: Sequence[Daily], quantity: str, square: Callable[..., FloatArray]
 ) -> float | None:
-    """Σ squares / Σ (D − 1) over arms that have two days with clicks, and are not 0 in all of them;
-    None: no such.
-    """
+    """Σ squares / Σ (D − 1) over arms that have two days with clicks; None: no such."""
     columns = [(day.clicks[day.clicks > 0], getattr(day, quantity)[day.clicks > 0]) for day in days]
     arms = [(n, x, float(x.sum() / n.sum())) for n, x in columns if n.size > 1 and x.sum() > 0]
     free = sum(n.size - 1 for n, _, _ in arms)
@@ -236,9 +213,7 @@ class DrawnMeans:
 
     reward: FloatArray  # [run, K]
     cost: FloatArray  # [run, K], or [run, K, d]
-    weights: tuple[FloatArray, ...] | None = (
-        None  # of a log, for each arm its rows' probabilities [run, row]
-    )
+    weights: tuple[FloatArray, ...] | None = None  # of each arm of a log, its rows' [run, row]
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,16 +250,13 @@ class CountPosterior:
         return (self.log_cost_precision * self.log_cost + mean * tau**-2) / total, total**-0.5
 
     def _reward(self, m: FloatArray, k: FloatArray, uniform: ArrayLike) -> FloatArray:
-        """Rewards per pull given m and κ (or a) at these probabilities of the central 99.9 %, ``[…,
-        K]``.
-        """
+        """Rewards per pull given m and κ (or a) at these central probabilities, ``[…, K]``."""
         from scipy import special
 
         p = _central(uniform)
         if self.law == "beta":
-            return special.betaincinv(
-                m * k + self.value, (1 - m) * k + np.maximum(self.clicks - self.value, 0), p
-            )
+            missed = np.maximum(self.clicks - self.value, 0)
+            return special.betaincinv(m * k + self.value, (1 - m) * k + missed, p)
         return special.gammaincinv(k + self.value, p) / (k / m + self.clicks)
 
     def _cost(self, node: ArrayLike, mean: ArrayLike, arm: ArrayLike) -> FloatArray:
@@ -297,25 +269,15 @@ class CountPosterior:
         return np.exp(center + sd * ndtri(_central(arm)))
 
     def extremes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """No draw of a mean reward is above the first, of a mean cost below the second or above the
-        third, ``[K]``.
-        """
+        """No mean reward is drawn above the first, no cost below the second or above the third."""
         pool, likely = self.rewards, self.rewards.weight > 0
         # a reward grows with m, so that of each strength only the largest m counts
-        largest_mean = {
-            k: m for m, k in sorted(zip(pool.mean[likely], pool.strength[likely], strict=True))
-        }
+        pairs = sorted(zip(pool.mean[likely], pool.strength[likely], strict=True))
+        largest_mean = {k: m for m, k in pairs}
         k, m = (np.array(x)[:, None] for x in zip(*largest_mean.items(), strict=True))
-        nodes, high, low = (
-            np.flatnonzero(self.costs.weight > 0),
-            LARGEST_UNIFORM,
-            1 - LARGEST_UNIFORM,
-        )
-        return (
-            self._reward(m, k, high).max(0),
-            self._cost(nodes, np.full(nodes.size, low), low).min(0),
-            self._cost(nodes, np.full(nodes.size, high), high).max(0),
-        )
+        nodes, high = np.flatnonzero(self.costs.weight > 0), LARGEST_UNIFORM
+        cheap, dear = (self._cost(nodes, np.full(nodes.size, x), x) for x in (1 - high, high))
+        return self._reward(m, k, high).max(0), cheap.min(0), dear.max(0)
 
     def largest(self) -> tuple[float, float]:
         """No draw of a mean reward, and of a mean cost, is above these."""
@@ -323,18 +285,14 @@ class CountPosterior:
         return float(reward.max()), float(cost.max())
 
     def draw(self, seed: int, instance: int, runs: Sequence[int]) -> DrawnMeans:
-        """Means of these runs: first what the arms of the file share, at an address of the file,
-        then each arm's.
-        """
+        """Means of these runs: first what the arms of the file share, then each arm's."""
         arms = np.arange(self.clicks.size)
         uniforms = mean_uniforms(seed, instance, runs, np.zeros_like(arms), arms)
         shared = mean_uniforms(seed, _FILE, runs, np.array([1, 2]), np.array([0, 0]))
         at = _node(self.rewards, shared[:, 0, 0])[:, None]
         reward = self._reward(self.rewards.mean[at], self.rewards.strength[at], uniforms[..., 0])
-        return DrawnMeans(
-            reward,
-            self._cost(_node(self.costs, shared[:, 1, 0]), shared[:, 1, 1], uniforms[..., 1]),
-        )
+        at = _node(self.costs, shared[:, 1, 0])
+        return DrawnMeans(reward, self._cost(at, shared[:, 1, 1], uniforms[..., 1]))
 
 
 _FILE = 2**32 - 1  # in the place of an instance: what all instances of a file share
@@ -368,9 +326,8 @@ class LogPosterior:
         weights = []
         for arm, (rewards, _) in enumerate(self.rows[: 1 if self.aligned else None]):
             row = np.arange(rewards.size)
-            exponential = -np.log(
-                mean_uniforms(seed, instance, runs, row, np.full_like(row, arm))[..., 0]
-            )
+            uniforms = mean_uniforms(seed, instance, runs, row, np.full_like(row, arm))
+            exponential = -np.log(uniforms[..., 0])
             weights.append(exponential / exponential.sum(-1, keepdims=True))
         weights = weights * len(self.rows) if self.aligned else weights
         arms = list(zip(weights, self.rows, strict=True))
@@ -386,9 +343,6 @@ class FilePosterior:
     cost_cv: float  # v, coefficient of variation of one pull's cost; 0 for a log, whose rows say it
     cost_cv_from: str  # "days", "stated" or "rows"
     dispersion: float = 1.0  # φ, by which counts are divided; 1 where there are no days
-    # What arms are pooled to, on average: m and κ (or a) of the reward, m and τ of ln cost; empty
-    # for a log.
-    prior: tuple[tuple[str, float], ...] = ()
 
 
 def why_no_posterior(table: ArmsTable) -> str | None:
@@ -424,22 +378,15 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterio
         priced = (n > 0) & (s > 0)  # an arm that a prior keeps may lack either
         log_cost = np.log(np.where(priced, s, 1) / np.where(priced, n, 1))
         law, precision = "beta" if whole else "gamma", np.where(priced, n, 0) / (v * v)
-        posteriors.append(
-            CountPosterior(law, n / phi, x / phi, log_cost, precision, rewards, costs)
-        )
-    names = ("reward_mean", "reward_strength", "log_cost_mean", "log_cost_sd")
-    typical = [pool.weight @ pool.mean for pool in (rewards, costs)]
-    spreads = [np.exp(pool.weight @ np.log(pool.strength)) for pool in (rewards, costs)]
-    values = map(float, (typical[0], spreads[0], typical[1], spreads[1]))
-    return FilePosterior(tuple(posteriors), v, v_from, phi, tuple(zip(names, values, strict=True)))
+        counted = (n / phi, x / phi, log_cost, precision)
+        posteriors.append(CountPosterior(law, *counted, rewards, costs))
+    return FilePosterior(tuple(posteriors), v, v_from, phi)
 
 
 def cost_cv_of(
     table: ArmsTable, posterior: FilePosterior | None, cost_cv: float | None
 ) -> tuple[float, str]:
-    """The coefficient of variation of one pull's cost (stated, of the posterior, from day to day,
-    or 0.5); whence.
-    """
+    """The coefficient of variation of one pull's cost, and whence it is."""
     if cost_cv is not None:
         return cost_cv, "stated"
     if posterior is not None:
@@ -454,10 +401,8 @@ def counts_conversions(table: ArmsTable) -> bool:
 
 
 def _days(table: ArmsTable) -> list[Daily]:
-    every = (
-        day for instance in table.instances for day in (instance.evidence or Evidence()).daily or ()
-    )
-    return [day for day in every if day.clicks.size > 1]
+    every = ((instance.evidence or Evidence()).daily or () for instance in table.instances)
+    return [day for days in every for day in days if day.clicks.size > 1]
 
 
 # --- The arms of instances as an environment, in scaled units: means over the bounds of the file
@@ -475,11 +420,7 @@ def scaled_means(
     half; ``means`` are rewards and costs ``[…, arm]`` of each instance, default those of the file.
     With several costs theirs are ``[instance, …, arm, d]``.
     """
-    means = (
-        [(instance.mean_reward, instance.mean_cost) for instance in instances]
-        if means is None
-        else means
-    )
+    means = means or [(instance.mean_reward, instance.mean_cost) for instance in instances]
     width = width or max(len(instance.arms) for instance in instances)
     reward = np.full((len(instances), *means[0][0].shape[:-1], width), 0.5)
     cost = np.full(reward.shape + instances[0].mean_cost.shape[1:], 0.5)
@@ -513,27 +454,19 @@ def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
     reward, cost, present = scaled_means(instances)
     named = {"reward": reward, "cost": cost}
     if noise == "empirical":
-        logs = [
-            [(r / i.reward_bound, c / np.asarray(i.cost_bound)) for r, c in i.log or ()]
-            for i in instances
-        ]
-        arms = FiniteArms.empirical(logs)
+        bounds = [(i.log or (), i.reward_bound, np.asarray(i.cost_bound)) for i in instances]
+        arms = FiniteArms.empirical([[(r / b, c / d) for r, c in log] for log, b, d in bounds])
     elif noise == "bernoulli":
         for quantity, means in named.items():  # for a coin, means above 0 must be a tick or more
-            small = (
-                ((means > 0) & (ticks.from_units(means) == 0)).reshape(*present.shape, -1).any(-1)
-            )
+            small = (means > 0) & (ticks.from_units(means) == 0)
+            small = small.reshape(*present.shape, -1).any(-1)
             _refuse(instances, present & small, _SMALL.format(quantity))
         arms = FiniteArms.bernoulli(reward, cost, present)
     elif cost.ndim > reward.ndim:
-        raise InputError(
-            "noise: 'beta' given; it must be 'bernoulli' or 'empirical' with two costs"
-        )
+        raise bad("noise", "beta", "'bernoulli' or 'empirical' with two costs")
     else:
-        no_law = (
-            "noise: 'beta' given; it must be 'bernoulli' for a mean {} at 0 or at its bound, "
-            "or of a small share of it"
-        )
+        must = "'bernoulli' for a mean {} at 0 or at its bound, or of a small share of it"
+        no_law = f"noise: 'beta' given; it must be {must}"
         for quantity, means in named.items():
             _refuse(instances, present & ((means <= 0) | (means >= 1)), no_law.format(quantity))
         ra, rb, ca, cb = (x * BETA_CONCENTRATION for x in (reward, 1 - reward, cost, 1 - cost))
@@ -542,9 +475,8 @@ def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
         for (quantity, means), whole in zip(named.items(), in_ticks, strict=True):
             wrong = np.abs(ticks.to_units(whole) - means) > _BETA_ERROR * means
             _refuse(instances, present & wrong, no_law.format(quantity))
-    _refuse(
-        instances, present & (money_cost(np.asarray(arms.mean_cost), 2) <= 0), _SMALL.format("cost")
-    )
+    is_free = money_cost(np.asarray(arms.mean_cost), 2) <= 0
+    _refuse(instances, present & is_free, _SMALL.format("cost"))
     return arms
 
 
@@ -563,9 +495,7 @@ def _refuse(instances: Sequence[Instance], wrong: np.ndarray, reason: str) -> No
 
 
 def spread_of(cost_cv: float) -> float:
-    """h/m of a cost drawn uniformly from m ± h with this coefficient of variation, h/(√3 m); at
-    most 1.
-    """
+    """h/m of a cost drawn from m ± h with this coefficient of variation; at most 1."""
     return min(float(np.sqrt(3)) * cost_cv, 1.0)
 
 
@@ -593,22 +523,16 @@ def with_bounds(
         reward, cost = float(instance.mean_reward.max()), float(instance.mean_cost.max())
         if isinstance(instance_posterior, CountPosterior):
             (reward, cost), whole = instance_posterior.largest(), instance_posterior.law == "beta"
-        largest_cost = (
-            cost * (1 + spread_of(cost_cv)) if noise == "clicks" else cost / _LARGEST_SCALED_MEAN
-        )
-        needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, largest_cost
+        above = 1 + spread_of(cost_cv) if noise == "clicks" else 1 / _LARGEST_SCALED_MEAN
+        needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, cost * above
     for column, name, bound in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
         if bound is not None and bound < (lowest := needed[:, column].max()):
-            raise bad(
-                name,
-                bound,
-                f"at least {lowest:.4g}: means as large may be drawn (or uncertainty 'given')",
-            )
+            must = f"at least {lowest:.4g}: means as large may be drawn (or uncertainty 'given')"
+            raise bad(name, bound, must)
+    pairs = zip(table.instances, needed.tolist(), strict=True)
     instances = tuple(
-        dataclasses.replace(
-            instance, reward_bound=reward_max or reward, cost_bound=cost_max or cost
-        )
-        for instance, (reward, cost) in zip(table.instances, needed.tolist(), strict=True)
+        dataclasses.replace(x, reward_bound=reward_max or reward, cost_bound=cost_max or cost)
+        for x, (reward, cost) in pairs
     )
     return dataclasses.replace(table, instances=instances)
 
@@ -616,24 +540,18 @@ def with_bounds(
 def _log_bounds(
     table: ArmsTable, reward_max: float | None, cost_max: float | None
 ) -> Iterator[Instance]:
-    """Bounds of 1 say nothing but that no value is above it: the largest values of the file in
-    their place.
-    """
+    """The largest values of the file in place of bounds of 1."""
     every = [rows for instance in table.instances for rows in instance.log or ()]
-    reward, cost = (
-        max(float(x.max()) for x in values) or 1.0
-        for values in ((r for r, _ in every), (money_cost(c) for _, c in every))
-    )
+    reward = max(float(r.max()) for r, _ in every) or 1.0
+    cost = max(float(money_cost(c).max()) for _, c in every) or 1.0
     for instance in table.instances:
         bounds: Any = instance.cost_bound
         first, *rest = np.ravel(bounds).tolist()
         first = cost if first == 1 and cost_max is None else first
-        whole = instance.reward_bound != 1 or reward_max is not None
-        yield dataclasses.replace(
-            instance,
-            reward_bound=instance.reward_bound if whole else reward,
-            cost_bound=(first, *rest) if rest else first,
-        )
+        own = instance.reward_bound
+        own = own if own != 1 or reward_max is not None else reward
+        bounds = (first, *rest) if rest else first
+        yield dataclasses.replace(instance, reward_bound=own, cost_bound=bounds)
 
 
 def run_arms(
@@ -647,18 +565,14 @@ def run_arms(
     """
     if noise == "empirical":
         return _log_arms(instances, draws)
-    reward, cost, present = scaled_means(
-        instances, means=[(draw.reward, draw.cost) for draw in draws]
-    )
+    drawn = [(draw.reward, draw.cost) for draw in draws]
+    reward, cost, present = scaled_means(instances, means=drawn)
     worth = np.full(reward.shape, ticks.ONE, np.int32)
     if noise == "clicks":
         for i, instance in enumerate(instances):
             worth[i] = max(int(ticks.from_units(np.array(1 / instance.reward_bound))), 1)
-    _refuse(
-        instances,
-        present & (ticks.from_units(money_cost(cost, present.ndim)) < 1),
-        _SMALL.format("cost"),
-    )
+    is_free = ticks.from_units(money_cost(cost, present.ndim)) < 1
+    _refuse(instances, present & is_free, _SMALL.format("cost"))
     chance = np.minimum(reward / (worth / ticks.ONE), 1.0)
     chance, price = (
         ticks.from_units(x).astype(np.int32).reshape(-1, *x.shape[2:]) for x in (chance, cost)
@@ -671,9 +585,8 @@ def run_arms(
         law = ClickLaw(chance, worth, whole, price, half)
     else:
         law = ClickLaw(chance, worth, price, whole, np.zeros_like(whole))
-    return FiniteArms(
-        law=law, mean_reward=expected, mean_cost=price, present=present.reshape(chance.shape)
-    )
+    present = present.reshape(chance.shape)
+    return FiniteArms(law=law, mean_reward=expected, mean_cost=price, present=present)
 
 
 def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> FiniteArms:
@@ -681,32 +594,24 @@ def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> Fin
     runs, width = draws[0].reward.shape[0], max(len(instance.arms) for instance in instances)
     depth = max(arm.shape[1] for draw in draws for arm in draw.weights or ())
     shape = (len(instances), runs, width, depth)
-    reward, cost = (
-        np.zeros(shape + more, np.int32) for more in ((), instances[0].mean_cost.shape[1:])
-    )
+    reward = np.zeros(shape, np.int32)
+    cost = np.zeros(shape + instances[0].mean_cost.shape[1:], np.int32)
     cumulative, present = np.full(shape, ticks.ONE, np.int32), np.zeros(shape[:3], bool)
     for i, (instance, draw) in enumerate(zip(instances, draws, strict=True)):
-        for arm, (rows, weights) in enumerate(
-            zip(instance.log or (), draw.weights or (), strict=True)
-        ):
+        pairs = zip(instance.log or (), draw.weights or (), strict=True)
+        for arm, (rows, weights) in enumerate(pairs):
             count = weights.shape[1]
             reward[i, :, arm, :count] = ticks.from_units(rows[0] / instance.reward_bound)
             cost[i, :, arm, :count] = ticks.from_units(rows[1] / np.asarray(instance.cost_bound))
-            cumulative[i, :, arm, : count - 1] = np.rint(
-                np.cumsum(weights, axis=-1)[:, :-1] * ticks.ONE
-            )
+            until = np.cumsum(weights, axis=-1)[:, :-1]
+            cumulative[i, :, arm, : count - 1] = np.rint(until * ticks.ONE)
             present[i, :, arm] = True
     share = np.diff(cumulative, axis=-1, prepend=0).astype(np.float64) / ticks.ONE
-    means = [
-        np.rint((beside(share, x.ndim - 4) * x).sum(3))
-        .astype(np.int32)
-        .reshape(-1, width, *x.shape[4:])
-        for x in (reward, cost)
-    ]
+    sums = [np.rint((beside(share, x.ndim - 4) * x).sum(3)) for x in (reward, cost)]
+    means = [x.astype(np.int32).reshape(-1, width, *x.shape[3:]) for x in sums]
     law = WeightedRowsLaw(*(x.reshape(-1, *x.shape[2:]) for x in (reward, cost, cumulative)))
-    return FiniteArms(
-        law=law, mean_reward=means[0], mean_cost=means[1], present=present.reshape(-1, width)
-    )
+    present = present.reshape(-1, width)
+    return FiniteArms(law=law, mean_reward=means[0], mean_cost=means[1], present=present)
 
 
 @pytree
@@ -720,9 +625,7 @@ class WeightedRows(RowOrder):
 
 
 def request_table(instance: Instance, weights: FloatArray | None = None) -> RequestTable:
-    """The requests of a file that all arms were tried on, drawn with the weights of each run,
-    ``[run, N]``; None: with equal ones, for one run.
-    """
+    """The requests of a wide file, drawn with weights ``[run, N]``; None: equal ones, one run."""
     rewards, costs = (np.stack(x, axis=1) for x in zip(*instance.log or (), strict=True))
     if weights is None:
         weights = np.full((1, len(rewards)), 1 / len(rewards))

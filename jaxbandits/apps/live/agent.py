@@ -23,8 +23,8 @@ import numpy as np
 
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
-from jaxbandits.apps.live.ledger import FORMAT, UPGRADE, ServiceLedger, Setup, format_of, place_of
-from jaxbandits.apps.live.program import of_one_setting, policy_of
+from jaxbandits.apps.live.ledger import Pupil, ServiceLedger, Setup, check_format, place_of
+from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import (
     BILLION,
     Breaker,
@@ -36,17 +36,9 @@ from jaxbandits.apps.live.terms import (
     in_currency,
     path_of,
 )
-from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import (
-    InputError,
-    bad,
-    number,
-    positive_number,
-    refuse_traced,
-    whole_number,
-)
-from jaxbandits.core.protocol import Policy
+from jaxbandits.core import InputError, Policy, bad, streams, ticks
 from jaxbandits.policies.wrappers import Around
+from jaxbandits.tools import number, positive_number, whole_number
 
 _USUAL_BREAKER = Breaker()
 # What a file keeps for ever: its numbers are in these
@@ -56,7 +48,7 @@ _CHANGE = ("budgets", "traffic", "hold", "lost", "breaker", "times_bound", "rete
 
 @dataclasses.dataclass(frozen=True)
 class Ticket:
-    """A request that was let through.
+    """A request that was assigned to an arm.
 
     Attributes:
         id: its number, which is that of its round.
@@ -158,14 +150,14 @@ class Agent:
         sync: bool = False,
     ):
         words = jax.random.key_data(streams.root_key(key))
-        refuse_traced("key", words)  # inside jit all arrays are
         policy = of_one_setting(policy)
         terms = dict(
             policy=policy, arms=arms, budgets=budgets, traffic=traffic, hold=hold, lost=lost
         )
         terms |= dict(breaker=breaker, times_bound=times_bound, retention=retention)
         terms |= dict(reward_bound=reward_bound, start=start, context=context)
-        arguments = checked_terms(terms, arms) | {"key": words.tolist()}
+        key_words = [int(number("key", word)) for word in words]
+        arguments = checked_terms(terms, arms) | {"key": key_words}
         # Compiled before the file is touched: a first start that fails leaves nothing behind.
         setup = Setup(arguments, list(arguments["arms"]), policy)
         self._open(file, policy, True, clock, tolerance, patience, sync)
@@ -228,8 +220,8 @@ class Agent:
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 # A call changes a few bytes on each of six pages
                 db.execute("PRAGMA page_size = 1024")
-            elif format_of(db) != FORMAT:
-                db.executescript(UPGRADE)
+            else:
+                check_format(db)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
             db.execute("PRAGMA wal_autocheckpoint = 8000")
@@ -246,10 +238,8 @@ class Agent:
     def _transaction(self, write: bool = True, serving: bool = True) -> Iterator[ServiceLedger]:
         """One call: wholly, or not at all."""
         if os.getpid() != self._process:
-            raise Broken(
-                f"this agent is that of process {self._process}, and a fork has neither its connection nor jax's "
-                "threads; make it after the fork (gunicorn: without --preload)"
-            )
+            has = "a fork has neither its connection nor jax's threads"
+            raise Broken(f"this is an agent of process {self._process}, and {has}; make it anew")
         ledger, db = self._ledger, self._ledger.db
         with self._lock:
             try:
@@ -279,28 +269,21 @@ class Agent:
                         db.execute("ROLLBACK")
 
     def _begin(self, write: bool, serving: bool) -> bool:
-        """Begin as soon as the file is free; False where the terms are no longer those that were
-        read.
-        """
+        """Begin as soon as the file is free; False where the terms are others than were read."""
         ledger, until = self._ledger, time.monotonic() + self._patience
         while True:
             try:
                 ledger.db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 return not serving or ledger.is_current()
             except sqlite3.OperationalError as problem:
-                # SQLite has waited a millisecond.
-                if (
-                    problem.sqlite_errorcode & 255 != sqlite3.SQLITE_BUSY
-                    or time.monotonic() > until
-                ):
+                is_busy = problem.sqlite_errorcode & 255 == sqlite3.SQLITE_BUSY
+                if not is_busy or time.monotonic() > until:  # SQLite has waited a millisecond
                     raise
                 if ledger.db.in_transaction:
                     ledger.db.execute("ROLLBACK")
 
     def _go_on(self, arguments: dict[str, Any]) -> None:
-        """Go on with a file that is there: arguments that differ from those of the last start
-        become the terms.
-        """
+        """Arguments that differ from those of the file's last start become the terms."""
         with self._transaction(serving=False) as ledger:
             ledger.load()
             last = json.loads(ledger.row("SELECT arguments FROM terms")["arguments"])
@@ -313,13 +296,10 @@ class Agent:
             if "arms" not in differing:
                 return differing
             # Arms that joined or left since stay as they are
-            now, before = (differing["arms"], last["arms"])
-            arms = setup.terms["arms"] | {
-                arm: bound for arm, bound in now.items() if bound != before.get(arm)
-            }
-            return differing | {
-                "arms": {arm: arms[arm] for arm in arms if arm in now or arm not in before}
-            }
+            now, before, there = differing["arms"], last["arms"], setup.terms["arms"]
+            arms = there | {arm: now[arm] for arm in now if now[arm] != before.get(arm)}
+            stay = {arm: arms[arm] for arm in arms if arm in now or arm not in before}
+            return differing | {"arms": stay}
 
         if differing:
             self._change(change_of, arguments)
@@ -330,26 +310,23 @@ class Agent:
         arguments: dict[str, Any] | None = None,
         policy: Policy | None = None,
     ) -> None:
-        """Other terms from now on: those of ``change_of(setup)``, which is asked again if others
-        were quicker.
-        """
+        """The terms become those of ``change_of(setup)``, asked again if others were quicker."""
         while True:
             with self._transaction(write=False) as ledger:
-                terms, names = ledger.after_change(change_of(ledger.setup))
+                old, version = ledger.setup, ledger.service["version"]
+                change = change_of(old)
                 custom = ledger.policy if policy is None else of_one_setting(policy)
-                version = ledger.service["version"]
-            new_policy = policy_of(terms["policy"], custom)
-            setup = Setup(terms, names, new_policy)  # a compile, in which nobody need wait
-            with self._transaction(write=False) as ledger:
-                pupil = ledger.pupil(setup)
+            # A compile, and a pupil's lessons: nobody need wait meanwhile
+            setup = old.changed(change, custom)
+            pupil = None if setup.remembers_as(old) else Pupil(setup)
             more = pupil is not None
-            while more:  # nor while it learns
+            while more:
                 with self._transaction(write=False) as ledger:
                     part = pupil.read(ledger)  # type: ignore[union-attr]
                 more = pupil.learn(part)  # type: ignore[union-attr]
             with self._transaction() as ledger:
                 if ledger.service["version"] == version:
-                    ledger.policy = new_policy
+                    ledger.policy = setup.policy
                     return ledger.change(self._time(ledger), setup, arguments, pupil)
 
     # --- requests ----------------------------------------------------------------------------------------------
@@ -470,8 +447,8 @@ class Agent:
             if cost is not None or do == "learn":
                 paid, largest = billionths("cost", cost), terms["times_bound"] * bound
                 if paid > largest and not confirm:
-                    may_be = f"at most {terms['times_bound']:g} times the bound of {arm}, {largest / BILLION:g}"
-                    raise bad("cost", cost, f"{may_be}, or be told with confirm=True")
+                    times = f"{terms['times_bound']:g} times its bound, or confirm=True"
+                    raise bad("cost", cost, f"at most {largest / BILLION:g}, {times}")
                 cost = paid
             ledger.settle(self._time(ledger), do, request, reward, cost)
 
@@ -502,9 +479,8 @@ class Agent:
         return list(map(self._ticket, late))
 
     def _ticket(self, row: Mapping[str, Any]) -> Ticket:
-        return Ticket(
-            row["id"], self._ledger.setup.names[row["arm"]], in_currency(row["held"]), row["time"]
-        )
+        arm, held = self._ledger.setup.names[row["arm"]], in_currency(row["held"])
+        return Ticket(row["id"], arm, held, row["time"])
 
     # --- arms and terms ----------------------------------------------------------------------------------------
 
@@ -529,9 +505,8 @@ class Agent:
 
         def change_of(setup: Setup) -> dict[str, Any]:
             setup.place(name)  # is it there?
-            return {
-                "arms": {arm: bound for arm, bound in setup.terms["arms"].items() if arm != name}
-            }
+            arms = setup.terms["arms"]
+            return {"arms": {arm: arms[arm] for arm in arms if arm != name}}
 
         self._change(change_of)
 
@@ -585,9 +560,7 @@ class Agent:
             return ledger.by_period(caller)[0]
 
     def overspent(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """By how much periods paid more than their grants, by the budget's name and the time at
-        which they began.
-        """
+        """By how much periods paid more than their grants, as :meth:`charged` has them."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[1]
 
@@ -597,13 +570,13 @@ class Agent:
             return ledger.renews_at(self._reading(ledger), None, caller)
 
     def open(self) -> list[Ticket]:
-        """The tickets whose outcome is waited for."""
+        """The tickets whose outcome has not arrived."""
         with self._transaction(write=False) as ledger:
             rows = ledger.rows("SELECT * FROM tickets WHERE lost = 0 ORDER BY id")
             return list(map(self._ticket, rows))
 
     def statistics(self) -> dict[str, Any]:
-        """What the agent knows and did, as plain numbers: whole counts of all time, and money of
+        """The agent's statistics as plain numbers: whole counts of all time, and money of
         this period.
 
         Of each arm: ``pulls`` (known costs), mean ``reward`` and ``cost`` with standard errors,
@@ -636,15 +609,15 @@ class Agent:
             }
         for account, granted, charged in balances:
             requests = [x for x in open_requests if x["arm"] in account.arms]
-            held = len(requests)
-            risk = [max(setup.bounds[x["arm"]] - x["held"], 0) for x in requests]
+            held = BILLION * len(requests) if account.counts else sum(x["held"] for x in requests)
+            above = [max(setup.bounds[x["arm"]] - x["held"], 0) for x in requests]
             budgets[account.name] = {
                 "granted": in_currency(granted),
                 "charged": in_currency(charged),
                 "left": in_currency(granted - charged),
                 "overspent": in_currency(max(charged - granted, 0)),
-                "held": held if account.counts else in_currency(sum(x["held"] for x in requests)),
-                "at_risk": 0.0 if account.counts else in_currency(sum(risk)),
+                "held": in_currency(held),
+                "at_risk": 0.0 if account.counts else in_currency(sum(above)),
                 "price": prices.get(account.name),
             }
         counts = {"requests": service["round"]}
@@ -675,7 +648,7 @@ class Agent:
             return ledger.service["now"] or 0.0
 
     def resume(self) -> None:
-        """Take the clock at its word, wherever it stands now, in all processes."""
+        """Accept the clock's present reading as right, in all processes."""
         with self._transaction() as ledger:
             ledger.clock(self._clock.reading())
 
@@ -695,16 +668,14 @@ class Agent:
                 raise bad("path", str(place), f"a file that can be written ({problem})") from None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._ledger.db.close()
 
 
 def mean_with_error(name: str, n: int, total: float, squares: float) -> dict[str, float | None]:
     """The mean of n numbers, and its standard error."""
-    mean = total / n if n else None
-    variance = (squares - total * total / n) / (n - 1) if n > 1 else None
-    return {
-        name: mean,
-        f"{name}_error": None if variance is None else math.sqrt(max(variance, 0.0) / n),
-    }
+    error = None
+    if n > 1:
+        error = math.sqrt(max((squares - total * total / n) / (n - 1), 0.0) / n)
+    return {name: total / n if n else None, f"{name}_error": error}

@@ -1,33 +1,24 @@
-"""Reading an agent's file: its events, an audit of its decisions and money, how likely each
-decision was.
-"""
+"""Reading an agent's file: its events, an audit, how likely each decision was."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.apps.live.ledger import ServiceLedger, format_of, place_of
+from jaxbandits.apps.live.ledger import ServiceLedger, check_format, place_of
 from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import in_currency, path_of
-from jaxbandits.core import arm_statistics, streams
-from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.checks import InputError, bad, quoted, whole_number
-from jaxbandits.core.fingerprint import jit
-from jaxbandits.core.protocol import Policy
-from jaxbandits.core.pytrees import Pytree
+from jaxbandits.core import ArmStatistics, InputError, Policy, arm_statistics, bad, streams
 from jaxbandits.policies import FixedSplit
 from jaxbandits.policies.base import chooses_by_logits
+from jaxbandits.tools import quoted, whole_number
 
 
 @contextlib.contextmanager
@@ -35,33 +26,15 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]
     """The tables of a file as they stand at one moment, whoever writes it."""
     place = path_of("file", file)
     try:
-        with contextlib.ExitStack() as stack:
-            resolved = place.resolve()
-            place_of(resolved)
-            try:
-                db = stack.enter_context(_connected(resolved))
-            except sqlite3.OperationalError as problem:
-                if problem.sqlite_errorcode != sqlite3.SQLITE_CANTOPEN:
-                    raise
-                # SQLite would put an index of the log beside the file, and may not: read a copy
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-                for part in (resolved, resolved.with_name(f"{resolved.name}-wal")):
-                    if part.exists():
-                        shutil.copyfile(part, folder / part.name)
-                db = stack.enter_context(_connected(folder / resolved.name))
+        place = place.resolve()
+        place_of(place)
+        with contextlib.closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as db:
+            db.isolation_level = None
+            check_format(db)
             db.execute("BEGIN")
             yield ServiceLedger(db, None if policy is None else of_one_setting(policy))
     except (sqlite3.Error, OSError) as problem:
         raise bad("file", str(place), f"a file of an agent ({problem})") from None
-
-
-@contextlib.contextmanager
-def _connected(place: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that only reads."""
-    with contextlib.closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as db:
-        db.isolation_level = None
-        format_of(db)
-        yield db
 
 
 def events(file: Any) -> Iterator[dict[str, Any]]:
@@ -100,21 +73,16 @@ def events(file: Any) -> Iterator[dict[str, Any]]:
 
 
 def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[ServiceLedger, Any]]:
-    """(a ledger in memory as it was before the event, the event) for each; then the event happens
-    again there.
-    """
+    """(a ledger in memory as it was before an event, the event); then it happens again there."""
     ledger.load()
     copy = ServiceLedger(sqlite3.connect(":memory:", isolation_level=None), ledger.policy)
     states = [tuple(row) for row in ledger.rows("SELECT event, text FROM states ORDER BY event")]
     last = ledger.service["event"]
-    for (first, text), (until, ends) in zip(
-        states, [*states[1:], (last, ledger.state())], strict=True
-    ):
+    until = [*states[1:], (last, ledger.state())]
+    part = "SELECT * FROM events WHERE n > ? AND n <= ? ORDER BY n"
+    for (n, text), (end, state_there) in zip(states, until, strict=True):
         copy.restore(text)
-        n = first
-        for event in ledger.db.execute(
-            "SELECT * FROM events WHERE n > ? AND n <= ? ORDER BY n", (first, until)
-        ):
+        for event in ledger.db.execute(part, (n, end)):
             if event["n"] != n + 1:
                 problems.append(f"events {n + 1} to {event['n'] - 1} are not there")
                 break
@@ -136,7 +104,7 @@ def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[Serv
                 )
                 break
         else:
-            if copy.state() != ends:
+            if copy.state() != state_there:
                 problems.append(f"event {n}: the state after it is another one")
 
 
@@ -209,41 +177,44 @@ def propensities(
         {'id': 1, 'request': 'mine', 'arm': 'a', 'propensity': 0.5, 'error': 0.0}
     """
     whole_number("samples", samples, 2)
-    words = jax.random.key_data(jax.random.split(jax.random.key(seed), samples))
+    exact, drawn = _probabilities(samples, seed)
     with _reading(file, policy) as ledger:
         for copy, event in _replayed(ledger, []):
             more, setup = json.loads(event["more"] or "{}"), copy.setup
             if event["do"] != "choose" or event["arm"] is None:
                 continue
-            situation: Any = copy.situation(
-                event["t"], more.get("available"), more.get("caller"), event["context"]
-            )[0]
+            conditions = more.get("available"), more.get("caller"), event["context"]
+            situation: Any = copy.situation(event["t"], *conditions)[0]
             if situation is None:  # the file is not what its agent decided: an audit says where
                 continue
-            learnt, k = setup.program.state(copy.service["learnt"]), event["arm"]
-            if chooses_by_logits(setup.policy) or isinstance(setup.policy, FixedSplit):
-                share, error = float(_arm_probabilities(setup.policy, learnt, *situation)[k]), 0.0
+            is_exact = chooses_by_logits(setup.policy) or isinstance(setup.policy, FixedSplit)
+            learnt = setup.program.state(copy.service["learnt"])
+            decision, k = (setup.policy, learnt, *situation), event["arm"]
+            if is_exact:
+                share, error = float(exact(*decision)[k]), 0.0
             else:
-                share = float(
-                    (np.asarray(_sampled_arms(setup.policy, learnt, words, *situation)) == k).mean()
-                )
+                share = float((np.asarray(drawn(*decision)) == k).mean())
                 error = (share * (1 - share) / samples) ** 0.5
             row = {"id": event["id"], "request": more.get("request"), "arm": setup.names[k]}
             yield row | {"propensity": share, "error": error}
 
 
-@jit
-def _arm_probabilities(policy: Any, learnt: Pytree, view: Any, open: jax.Array) -> jax.Array:
-    if isinstance(learnt, ArmStatistics):
-        learnt = arm_statistics.counted(learnt, open)
-    return jnp.exp(policy.log_probabilities(learnt, view))
+def _probabilities(samples: int, seed: int) -> tuple[Any, Any]:
+    """Functions of a decision: how likely each arm is; the arms of further draws.
 
+    Compiled for each caller anew: the code of a user's class may be another one by now.
+    """
+    words = jax.random.key_data(jax.random.split(jax.random.key(seed), samples))
 
-@jit
-def _sampled_arms(
-    policy: Policy, learnt: Pytree, words: jax.Array, view: Any, open: jax.Array
-) -> jax.Array:
-    def sample(word: jax.Array) -> jax.Array:
-        return policy.select_while_open(learnt, streams.typed(word), view, open)[1]
+    def exact(policy: Any, learnt: Any, view: Any, open: jax.Array) -> jax.Array:
+        if isinstance(learnt, ArmStatistics):
+            learnt = arm_statistics.counted(learnt, open)
+        return jnp.exp(policy.log_probabilities(learnt, view))
 
-    return jax.vmap(sample)(words)
+    def drawn(policy: Policy, learnt: Any, view: Any, open: jax.Array) -> jax.Array:
+        def sample(word: jax.Array) -> jax.Array:
+            return policy.select_while_open(learnt, streams.typed(word), view, open)[1]
+
+        return jax.vmap(sample)(words)
+
+    return jax.jit(exact), jax.jit(drawn)

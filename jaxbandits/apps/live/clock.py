@@ -5,14 +5,13 @@ from __future__ import annotations
 import datetime
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import numpy as np
-
 from jaxbandits.apps.live.errors import Misuse
-from jaxbandits.core.checks import bad, positive_number
+from jaxbandits.core import bad
+from jaxbandits.tools import number, positive_number
 
 PERIODS = ("day", "week", "month", "ever")
 
@@ -36,14 +35,11 @@ class Clock:
 
     def reading(self) -> float:
         """What the clock shows, if that is a time before the year 5138."""
-        now = self._source()
-        if (
-            isinstance(now, bool)
-            or not isinstance(now, (int, float, np.number))
-            or not abs(now) <= 1e11
-        ):
-            raise bad("clock", now, "a clock that says a number of seconds, at most 1e11 in size")
-        return float(now)
+        shown, may_be = self._source(), "a clock that says seconds, at most 1e11 in size"
+        now = shown if type(shown) is float else number("clock", shown, may_be)
+        if not abs(now) <= 1e11:
+            raise bad("clock", now, may_be)
+        return now
 
     def read(self, last: float | None, trust: int) -> float:
         """The time, never before the ``last`` event of any process.
@@ -61,10 +57,9 @@ class Clock:
                 if self._system:
                     ahead = now - self._before[0] - (passed - self._before[1])
             if abs(ahead) > self._tolerance:
-                raise Misuse(
-                    f"clock: {now:.0f} given, {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} what it can "
-                    f"be; it must be within {self._tolerance:g} s, and if it is right, resume() takes it at its word"
-                )
+                off = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} what it can be"
+                must = f"within {self._tolerance:g} s; if it is right, resume() takes its word"
+                raise Misuse(f"clock: {now:.0f} given, {off}; it must be {must}")
         self._before = now, passed
         return now if last is None else max(now, last)
 
@@ -109,9 +104,7 @@ class TrafficForecast:
     When a slot is over its entry in the table moves half-way to what came, divided by the level.
     """
 
-    def __init__(
-        self, traffic: Mapping[str, Any] | None, start: float, state: Sequence[Any] | None
-    ):
+    def __init__(self, traffic: Any, start: float, state: Sequence[Any] | None):
         shape = traffic or {"expected": [1.0] * 24, "slot": 3600.0, "zone": "UTC"}
         self._zone, self._start, self._length = zone_of("zone", shape["zone"]), start, shape["slot"]
         self._trust = 20.0 if traffic else 0.02
@@ -132,11 +125,8 @@ class TrafficForecast:
         """Requests that the table expects before this place."""
         slot = math.floor(place)
         cycles, rest = divmod(slot, len(self.table))
-        return (
-            cycles * math.fsum(self.table)
-            + math.fsum(self.table[:rest])
-            + (place - slot) * self.table[rest]
-        )
+        whole = cycles * math.fsum(self.table) + math.fsum(self.table[:rest])
+        return whole + (place - slot) * self.table[rest]
 
     def move(self, slot: int, arrivals: int, now: float) -> None:
         """Another slot begins; so many requests came in the one that was running."""
@@ -146,12 +136,10 @@ class TrafficForecast:
             self.slot, self._expected = slot, self._until(slot) - self._until(self.place(now))
         for over in range(self.slot, min(slot, self.slot + 2 * n)):
             expected, came = self.table[over % n], arrivals if over == self.slot else 0
-            level = (self._arrivals + came + self._trust) / (
-                self._expected + expected + self._trust
-            )
-            fade = 0.5 ** (1 / n)
+            fade, due = 0.5 ** (1 / n), self._expected + expected
+            level = (self._arrivals + came + self._trust) / (due + self._trust)
             self._arrivals = fade * (self._arrivals + came)
-            self._expected = fade * (self._expected + expected)
+            self._expected = fade * due
             self.table[over % n] += 0.5 * (came / level - expected)
         self.slot = slot
 

@@ -1,16 +1,12 @@
-"""What an agent raises: four kinds of trouble that a service answers differently. None changes
-anything.
-"""
+"""What an agent raises: four kinds of trouble that a service answers differently."""
 
 from __future__ import annotations
 
-from jaxbandits.core.checks import InputError
+from jaxbandits.core import InputError
 
 
 class Misuse(InputError):
-    """A call that cannot be meant: a ticket or arm that never was, an outcome out of range, a wrong
-    clock.
-    """
+    """A call that cannot be meant: no such ticket or arm, an outcome out of range, a wrong clock."""
 
 
 class Settled(Misuse):
@@ -27,11 +23,8 @@ class Unpayable(Exception):
     """
 
     def __init__(self, message: str, renews_at: float | None = None):
-        super().__init__(message, renews_at)
+        super().__init__(message)
         self.renews_at = renews_at
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class Broken(OSError):

@@ -24,9 +24,7 @@ from jaxbandits.apps.live.errors import Misuse, Settled
 from jaxbandits.apps.live.program import Lesson, Program, Situation, policy_of, value_for_each_arm
 from jaxbandits.apps.live.terms import BILLION, LARGEST_AMOUNT, Breaker, in_currency
 from jaxbandits.constraints import Allowance
-from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, in_float32
-from jaxbandits.core.protocol import Policy, View
+from jaxbandits.core import InputError, Policy, View, bad, ticks
 
 _LOGGER = logging.getLogger("jaxbandits.apps.live")
 FORMAT = 7
@@ -59,16 +57,6 @@ CREATE TABLE events (n INTEGER PRIMARY KEY, do TEXT, t REAL, id INTEGER, arm INT
     more TEXT, context BLOB);
 CREATE TABLE states (event INTEGER PRIMARY KEY, t REAL, text TEXT);
 """
-# Format 6 did not know what each request has paid
-UPGRADE = f"""
-BEGIN IMMEDIATE;
-{next(x for x in SCHEMA.split(";") if "paid (" in x)};
-INSERT OR IGNORE INTO paid SELECT c.t, c.id, c.arm, json_extract(c.more, '$.caller'), coalesce(o.money, c.money)
-    FROM events c JOIN events o ON o.id = c.id AND o.do IN ('learn', 'fail', 'forget') WHERE c.do = 'choose'
-    ORDER BY o.n DESC;
-PRAGMA user_version = {FORMAT};
-COMMIT;
-"""
 # And the periods that are running
 _STATE = ("terms", "service", "arms", "costs", "carried", "tickets")
 _EVENTS_A_STATE = 10_000  # from one state to the next
@@ -84,6 +72,8 @@ _SERVICE += ["turned_away", "cancelled", "late", "learnt"]
 _SUMS = ["open", "pulls", "cost", "cost2", "lost", "failed", "above"]
 _SUMS += ["rewarded", "reward", "reward2"]
 _SERVICE_UPDATE = f"UPDATE service SET {', '.join(f'{name} = :{name}' for name in _SERVICE)}"
+_BOOK = "INSERT INTO periods VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET charged ="
+_MARKS = "?," * 16
 _ARM_UPDATE = (
     f"UPDATE arms SET {', '.join(f'{name} = {name} + :{name}' for name in _SUMS)}, hold = :hold, "
     "failures = :failures, trips = :trips, until = :until WHERE id = :id"
@@ -95,12 +85,10 @@ def dumped(x: Any) -> str:
     return json.dumps(x, separators=(",", ":"), default=lambda blob: {"hex": blob.hex()})
 
 
-def format_of(db: sqlite3.Connection) -> int:
-    """That of a file, if it is one of an agent."""
-    (number,) = db.execute("PRAGMA user_version").fetchone()
-    if number not in (6, FORMAT):
+def check_format(db: sqlite3.Connection) -> None:
+    """Is it the file of an agent, of this format?"""
+    if db.execute("PRAGMA user_version").fetchone() != (FORMAT,):
         raise sqlite3.DatabaseError(f"it must be of format {FORMAT}")
-    return number
 
 
 def place_of(file: Path) -> int:
@@ -157,28 +145,36 @@ class Setup:
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
-        if isinstance(terms["context"], list):
-            raise bad("file", "context of each arm", "one of a release that has such contexts")
         self.context_size: int = terms["context"] or 0  # 0: there are none
         self.by_arm = value_for_each_arm(policy)
         # Room for arms that join later, so that the programs need not be compiled for each.
         room = n if self.by_arm else max(4, 1 << (n - 1).bit_length())
         self.available = np.array([k in self.there for k in range(room)])
-        self._scope = np.array(
-            [[k in x.arms for k in range(room)] for x in self.paced], bool
-        ).reshape(-1, room)
+        scope = [[k in x.arms for k in range(room)] for x in self.paced]
+        self._scope = np.array(scope, bool).reshape(-1, room)
         self._carries = np.array([x.carries for x in self.paced], bool)
         context = bytes(4 * self.context_size) or None
         situation = self.situation(1, {0}, (), [(0, 0, 0, 1, 1)] * len(self.paced), context)
         self.program = Program(policy, terms["key"], self.available, situation, self.context_size)
 
+    def changed(self, change: dict[str, Any], custom: Policy | None) -> Setup:
+        """The set-up after a change of the terms; it has the names of all arms that ever were."""
+        terms, names = self.terms | change, list(self.names)
+        names += [name for name in terms["arms"] if name not in names]
+        if len(names) > len(self.names) and self.by_arm:
+            each = f"{self.by_arm} has one value for each of {len(self.names)} arms"
+            raise Misuse(f"arms: one more given; {each}")
+        return Setup(terms, names, policy_of(terms["policy"], custom))
+
+    def remembers_as(self, old: Setup) -> bool:
+        """Is what was learnt under old terms of use under these?"""
+        kinds = [(x.terms["kind"], x.unit, x.program.states.tree) for x in (self, old)]
+        return kinds[0] == kinds[1]
+
     def tick(self, amount: int) -> int:
-        """A cost as the policy sees it: the nearest tick, at most a unit, and 0 only where nothing
-        was paid.
-        """
-        return min(
-            max((2 * amount * ticks.ONE + self.unit) // (2 * self.unit), amount > 0), ticks.ONE
-        )
+        """A cost as the policy sees it: the nearest tick, at most a unit, 0 only for nothing."""
+        nearest = (2 * amount * ticks.ONE + self.unit) // (2 * self.unit)
+        return min(max(nearest, amount > 0), ticks.ONE)
 
     def reward_ticks(self, reward: float) -> int:
         """A reward, in ticks of the largest one."""
@@ -223,11 +219,15 @@ class Setup:
                 must = "left out, since the agent was made without `context`"
                 raise bad("context", context, must)
             return None
-        row = None if context is None else in_float32("context", context)
-        if row is None or row.shape != (self.context_size,) or not np.isfinite(row).all():
-            must = f"the {self.context_size} numbers that are known of this request, all finite"
-            raise bad("context", context, must)
-        return row.tobytes()
+        try:
+            with np.errstate(over="ignore"):
+                row = np.asarray(context, np.float32)
+            if row.shape == (self.context_size,) and np.isfinite(row).all():
+                return row.tobytes()
+        except (TypeError, ValueError):  # they are no numbers
+            pass
+        must = f"the {self.context_size} numbers that are known of this request, all finite"
+        raise bad("context", context, must)
 
     def place(self, name: Any) -> int:
         """The place of an arm that is there."""
@@ -237,9 +237,7 @@ class Setup:
 
 
 class Pupil:
-    """A policy of another kind, which learns anew from the outcomes that are still there: in parts,
-    between which nobody waits.
-    """
+    """A policy of another kind learns the outcomes that are there, in parts: nobody waits long."""
 
     def __init__(self, setup: Setup):
         self._setup, self._last, self._contexts = setup, 0, dict[int, bytes]()
@@ -247,9 +245,8 @@ class Pupil:
 
     def read(self, ledger: ServiceLedger) -> tuple[list[Any], list[int]]:
         """The next events, and what is taught of each arm where nobody knows the cost."""
-        rows = ledger.rows(
-            "SELECT * FROM events WHERE n > ? ORDER BY n LIMIT ?", self._last, _EVENTS_A_PART
-        )
+        part = "SELECT * FROM events WHERE n > ? ORDER BY n LIMIT ?"
+        rows = ledger.rows(part, self._last, _EVENTS_A_PART)
         arms = ledger.rows("SELECT id, pulls, cost FROM arms ORDER BY id")
         return rows, [-(-c // pulls) if pulls else self._setup.bounds[k] for k, pulls, c in arms]
 
@@ -276,8 +273,7 @@ class Pupil:
 class ServiceLedger:
     """The tables of one open file; every method is called inside a transaction.
 
-    ``service`` is the row of that table as the transaction has left it, and the version of the
-    terms.
+    ``service`` is the row of that table as it was left, and the version of the terms.
     """
 
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
@@ -296,27 +292,24 @@ class ServiceLedger:
         """All rows of an answer."""
         return self.db.execute(sql, values).fetchall()
 
+    def _insert(self, table: str, *row: Any, do: str = "INSERT") -> None:
+        self.db.execute(f"{do} INTO {table} VALUES ({_MARKS[: 2 * len(row) - 1]})", row)
+
     def begin(self, setup: Setup, arguments: Mapping[str, Any]) -> None:
         """Write the tables of a service in which nothing has happened."""
         for statement in SCHEMA.split(";"):
             self.db.execute(statement)
         self.db.execute(f"PRAGMA user_version = {FORMAT}")
-        self.db.execute(
-            "INSERT INTO terms VALUES (1, ?, ?)", (dumped(setup.terms), dumped(arguments))
-        )
-        self.db.execute(
-            "INSERT INTO service VALUES (0, 0, NULL, 0, 0, NULL, 0, 0, 0, ?)",
-            (setup.program.first,),
-        )
+        self._insert("terms", 1, dumped(setup.terms), dumped(arguments))
+        self._insert("service", 0, 0, None, 0, 0, None, 0, 0, 0, setup.program.first)
         self._adopt(setup, 1)
         self._keep(None)
 
     def _adopt(self, setup: Setup, version: int) -> None:
         """From now on these terms hold."""
         self.setup, self._version = setup, version
-        self.db.executemany(
-            "INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)", enumerate(setup.names)
-        )
+        joined = "INSERT OR IGNORE INTO arms (id, name) VALUES (?, ?)"
+        self.db.executemany(joined, enumerate(setup.names))
         for k, pulls in self.rows("SELECT id, pulls FROM arms"):
             self.db.execute("UPDATE arms SET hold = ? WHERE id = ?", (self._hold(k, pulls), k))
         self.is_current()
@@ -344,54 +337,37 @@ class ServiceLedger:
     def balance(
         self, account: BudgetAccount, now: float, caller: str | None = None
     ) -> tuple[int, int]:
-        """What is granted by now, and charged: in this period, or in all so far where money is
-        carried over.
-        """
+        """What is granted and charged in this period; of money that is carried over, in all."""
         number, begins, _ = account.period(now)
         if account.carries:
-            row = self.row(
-                "SELECT since, brought, total FROM carried WHERE budget = ?", account.name
-            )
-            since, brought, total = row or (number, 0, 0)
+            sums = "SELECT since, brought, total FROM carried WHERE budget = ?"
+            since, brought, total = self.row(sums, account.name) or (number, 0, 0)
             return brought + account.amount * (number - since + 1), total
-        key = account.name, caller if account.per_caller else "", begins
-        row = self.row(
-            "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?", *key
-        )
+        charged = "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?"
+        row = self.row(charged, account.name, caller if account.per_caller else "", begins)
         return account.amount, row["charged"] if row else 0
 
     def charge(self, request: Mapping[str, Any], amount: int, count: int = 0) -> None:
-        """Charge every budget that pays for the arm, in the period of the decision, which may be
-        over.
-        """
+        """Charge every budget that pays for the arm, in the period of the decision."""
         for account in self.setup.accounts:
             caller = request["caller"] if account.per_caller else ""
             if request["arm"] in account.arms and caller is not None:
                 charged = count * BILLION if account.counts else amount
-                self._book(account, caller, account.period(request["time"])[1], charged)
-
-    def _book(self, account: BudgetAccount, caller: str, begins: float, amount: int) -> None:
-        self.db.execute(
-            "INSERT INTO periods VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET charged = charged + excluded.charged",
-            (account.name, caller, begins, account.amount, amount),
-        )
-        if account.carries:
-            self.db.execute(
-                "UPDATE carried SET total = total + ? WHERE budget = ?", (amount, account.name)
-            )
+                begins = account.period(request["time"])[1]
+                row = account.name, caller, begins, account.amount, charged
+                self.db.execute(f"{_BOOK} charged + excluded.charged", row)
+                if account.carries:
+                    total = "UPDATE carried SET total = total + ? WHERE budget = ?"
+                    self.db.execute(total, (charged, account.name))
 
     def by_period(self, caller: str | None = None) -> tuple[dict[str, dict[float, float]], ...]:
-        """Of each budget what was paid, and what of that was above the grant, by the begin of the
-        period.
-        """
+        """Of each budget what was paid, and what of it above the grant, by the period's begin."""
         accounts = {x.name: x for x in self.accounts(caller)}
         paid: dict[str, dict[float, float]] = {name: {} for name in accounts}
         over: dict[str, dict[float, float]] = {name: {} for name in accounts}
         carried = {row["budget"] for row in self.rows("SELECT budget FROM carried")}
-        rows = self.rows(
-            "SELECT * FROM periods WHERE caller IN ('', ?) ORDER BY begins", caller or ""
-        )
-        for row in rows:
+        of_caller = "SELECT * FROM periods WHERE caller IN ('', ?) ORDER BY begins"
+        for row in self.rows(of_caller, caller or ""):
             name, beyond = row["budget"], row["charged"] - row["granted"]
             paid.setdefault(name, {})[row["begins"]] = in_currency(row["charged"])
             # A period may pay more than it brings: only all of them can be overspent
@@ -467,14 +443,10 @@ class ServiceLedger:
     def choose(
         self, now: float, context: bytes | None = None, **conditions: Any
     ) -> dict[str, Any] | None:
-        """Decide, hold the money, write it down; ``conditions``: ``available``, ``caller`` and
-        ``request``.
-        """
+        """Decide, hold, write it down; ``conditions``: ``available``, ``caller``, ``request``."""
         setup, service = self.setup, self.service
         if (id := service["round"] + 1) >= setup.policy.most_rounds:
-            raise InputError(
-                f"agent: {id - 1:,} decisions made; it must be fewer: a new file goes on"
-            )
+            raise InputError(f"agent: {id - 1:,} decisions made; a new file must go on")
         caller, request = conditions.get("caller"), None
         situation, arms = self.situation(now, conditions.get("available"), caller, context)
         learnt, k = service["learnt"], -1
@@ -491,24 +463,17 @@ class ServiceLedger:
             held = arms[k]["hold"]
             request = {"id": id, "arm": k, "held": held, "time": now, "caller": caller, "lost": 0}
             request["context"] = context
-            self.db.execute(
-                "INSERT INTO tickets VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(request.values())
-            )
+            self._insert("tickets", *request.values())
             trips, until = arms[k]["trips"], arms[k]["until"]
             # This request tries the arm: no other one until it had time to answer
             if trips and setup.breaker:
                 trips, until = trips + 1, now + setup.breaker.seconds(trips + 1)
-            self.db.execute(
-                "UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?",
-                (trips, until, k),
-            )
-            self.charge(request, request["held"], 1)
-        change = {
-            "round": id,
-            "learnt": learnt,
-            "turned_away": service["turned_away"] + (request is None),
-        }
-        change["seen"], forecast = service["seen"] + 1, self._same_forecast()
+            opened = "UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?"
+            self.db.execute(opened, (trips, until, k))
+            self.charge(request, held, 1)
+        change = {"round": id, "learnt": learnt, "seen": service["seen"] + 1}
+        change["turned_away"] = service["turned_away"] + (request is None)
+        forecast = self._same_forecast()
         if (slot := math.floor(forecast.place(now))) != forecast.slot:
             (forecast := self.forecast()).move(slot, service["seen"], now)
             change |= {"seen": 1, "pace": dumped(forecast.plain())}
@@ -558,15 +523,13 @@ class ServiceLedger:
         else:
             self.db.execute("DELETE FROM tickets WHERE id = ?", (id,))
             if do != "cancel":
-                row = request["time"], id, k, request["caller"], paid
-                self.db.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?)", row)
+                self._insert("paid", request["time"], id, k, request["caller"], paid)
         hold, failures, trips, until = arm["hold"], arm["failures"], arm["trips"], arm["until"]
         sums |= {"open": -(not late), "lost": do == "expire", "failed": failed}
         if cost is not None:
             above = cost > max(setup.bounds[k], request["held"])
             sums |= {"pulls": 1, "cost": cost, "cost2": float(cost) ** 2, "above": above}  # type: ignore[dict-item]
-            last = k, arm["pulls"] % _COSTS_KEPT, cost
-            self.db.execute("INSERT OR REPLACE INTO costs VALUES (?, ?, ?)", last)
+            self._insert("costs", k, arm["pulls"] % _COSTS_KEPT, cost, do="REPLACE")
             hold = hold if setup.terms["hold"] == "bound" else self._hold(k, arm["pulls"] + 1)
         if teaches:
             sums |= {"rewarded": 1, "reward": reward, "reward2": reward * reward}  # type: ignore[dict-item,operator]
@@ -578,9 +541,8 @@ class ServiceLedger:
             failures += 1
             if setup.breaker and not trips and failures >= setup.breaker.failures:
                 trips, until = 1, max(until, now + setup.breaker.seconds(1))
-                _LOGGER.warning(
-                    "%s failed %d times in a row and is set aside", setup.names[k], failures
-                )
+                aside = setup.names[k], failures
+                _LOGGER.warning("%s failed %d times in a row and is set aside", *aside)
         values = {"id": k, "hold": hold, "failures": failures, "trips": trips, "until": until}
         self.db.execute(_ARM_UPDATE, sums | values)
         change = {"learnt": learnt, "cancelled": service["cancelled"] + (do == "cancel")}
@@ -589,18 +551,14 @@ class ServiceLedger:
         self._record(now, do, id, k, paid if do == "expire" else cost, reward, remark, **change)
 
     def _likely_cost(self, k: int, held: int) -> tuple[int, int]:
-        """Where nobody knows the cost: what is taught, the mean of the arm, and what is charged,
-        that or the bound.
-        """
+        """Where nobody knows the cost: what is taught (the mean), what is charged (as ``lost``)."""
         pulls, cost = self.row("SELECT pulls, cost FROM arms WHERE id = ?", k)
         bound = max(held, self.setup.bounds[k])
         mean = -(-cost // pulls) if pulls else bound
         return mean, mean if self.setup.terms["lost"] == "mean" else bound
 
     def _hold(self, k: int, pulls: int) -> int:
-        """What a request to this arm holds: a quantile of its costs, or its bound until one is
-        expected above it.
-        """
+        """What a request holds: the bound, or a quantile once a cost is expected above it."""
         hold = self.setup.terms["hold"]
         if hold == "bound" or (above := min(pulls, _COSTS_KEPT) * (1 - hold)) < 1:
             return self.setup.bounds[k]
@@ -614,23 +572,16 @@ class ServiceLedger:
     # --- what is written down --------------------------------------------------------------------------------------
 
     def _record(self, now: float, do: str, *event: Any, **change: Any) -> None:
-        """An event (id, arm, money, reward, more, context), and what it changes in the service's
-        row.
-
-        Each ten thousandth event the whole state is written, too, for those who look back.
-        """
+        """An event (id, arm, money, reward, more, context), and its change of the service's row."""
         n = self.service["event"] + 1
         self.service |= change | {"event": n, "now": now}
-        row = n, do, now, *event, *[None] * (6 - len(event))
-        self.db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._insert("events", n, do, now, *event, *[None] * (6 - len(event)))
         self.db.execute(_SERVICE_UPDATE, self.service)
         if n % _EVENTS_A_STATE == 0:
             self._keep(now)
 
     def tidy(self, now: float) -> None:
-        """Before an event: where no state was kept for an eighth of the retention, or what is there
-        is too old, keep one and delete.
-        """
+        """Before an event: keep a state where the last one, or what it would delete, is too old."""
         retention = self.setup.terms["retention"]
         if abs(now - self._tidied) < retention / 100:
             return
@@ -650,15 +601,14 @@ class ServiceLedger:
         tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
         # Whether its outcomes are learnt or noted yet is no part of it
         tables["service"][0][-1] = self.setup.program.learnt(self.service["learnt"])
-        rows = [
-            row for x in self.setup.accounts for row in self.rows(sql, x.name, x.period(now)[1])
-        ]
-        return dumped(tables | {"periods": list(map(list, rows))})
+        running = [(x.name, x.period(now)[1]) for x in self.setup.accounts]
+        tables["periods"] = [list(row) for key in running for row in self.rows(sql, *key)]
+        return dumped(tables)
 
     def _keep(self, now: float | None) -> None:
         """Write the state beside the events, and delete what is older than the retention."""
         at = self.service["event"], self.service["now"]
-        self.db.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (*at, self.state()))
+        self._insert("states", *at, self.state(), do="REPLACE")
         if now is not None:
             oldest = now - self.setup.terms["retention"]
             (first,) = self.row("SELECT max(event) FROM states WHERE t <= ?", oldest)
@@ -675,13 +625,14 @@ class ServiceLedger:
         """Take over a state, in a database that is empty or was restored before."""
         if not self.row("SELECT 1 FROM sqlite_master"):
             self.db.executescript(SCHEMA)
-        tables = json.loads(
-            text, object_hook=lambda x: bytes.fromhex(x["hex"]) if x.keys() == {"hex"} else x
-        )
-        for name, rows in tables.items():
+
+        def plain(x: dict[str, Any]) -> Any:
+            return bytes.fromhex(x["hex"]) if x.keys() == {"hex"} else x
+
+        for name, rows in json.loads(text, object_hook=plain).items():
             self.db.execute(f"DELETE FROM {name}")
             for row in rows:
-                self.db.execute(f"INSERT INTO {name} VALUES ({','.join('?' * len(row))})", row)
+                self._insert(name, *row)
         self.load()
 
     def replay(self, event: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -698,21 +649,6 @@ class ServiceLedger:
 
     # --- other terms -----------------------------------------------------------------------------------------------
 
-    def after_change(self, change: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """The terms after a change, and the names of all arms that ever were."""
-        terms, names = self.setup.terms | change, list(self.setup.names)
-        names += [name for name in terms["arms"] if name not in names]
-        if len(names) > len(self.setup.names) and (path := self.setup.by_arm):
-            raise InputError(
-                f"arms: one more given; {path} has one value for each of {len(self.setup.names)} arms"
-            )
-        return terms, names
-
-    def pupil(self, setup: Setup) -> Pupil | None:
-        """Who learns anew, where what was learnt is of no use under other terms."""
-        kinds = [(x.terms["kind"], x.unit, x.program.states.tree) for x in (self.setup, setup)]
-        return None if kinds[0] == kinds[1] else Pupil(setup)
-
     def change(
         self,
         now: float,
@@ -725,12 +661,10 @@ class ServiceLedger:
         requests = self.rows("SELECT * FROM tickets")
         for request in requests:  # other budgets may pay for them
             self.charge(request, -request["held"], -1)
-        books = {x.name: (x, *self.balance(x, now)) for x in old.accounts if not x.per_caller}
-        books |= {x.name: (x, 0, 0) for x in old.accounts if x.per_caller}
+        books = {x.name: (x, *self.balance(x, now)) for x in old.accounts}
         text = dumped(setup.terms), last_arguments if arguments is None else dumped(arguments)
-        self.db.execute(
-            "UPDATE terms SET version = ?, text = ?, arguments = ?", (version + 1, *text)
-        )
+        self.db.execute("DELETE FROM terms")
+        self._insert("terms", version + 1, *text)
         self._adopt(setup, version + 1)
         for account in setup.accounts:
             book = books.get(account.name, (None, 0, 0))
@@ -756,9 +690,8 @@ class ServiceLedger:
             learnt = pupil.memory
             taught, rewarded = pupil.taught, self.row("SELECT sum(rewarded) FROM arms")[0] or 0
             level = logging.WARNING if taught < rewarded else logging.INFO
-            _LOGGER.log(
-                level, "%s was taught %d of %d outcomes", setup.terms["policy"], taught, rewarded
-            )
+            about = setup.terms["policy"], taught, rewarded
+            _LOGGER.log(level, "%s was taught %d of %d outcomes", *about)
         elif old.program.states != setup.program.states:
             learnt = setup.program.widened(old.program, learnt)
         if old.terms["traffic"] != setup.terms["traffic"]:
@@ -774,9 +707,7 @@ class ServiceLedger:
         granted: int,
         total: int,
     ) -> None:
-        """What a budget has paid in its running period: what its arms cost since that began, and
-        no less than what is booked under its name.
-        """
+        """What a budget paid in its running period: what its arms cost, or is booked, if more."""
         number, begins, _ = account.period(now)
         name, row = account.name, "SELECT {}, {} FROM paid WHERE time >= ? AND arm IN ({})"
         if own and (own.per_caller, own.counts) != (account.per_caller, account.counts):
@@ -786,15 +717,10 @@ class ServiceLedger:
         paid = dict(map(tuple, self.rows(row.format(whom, what, arms) + " GROUP BY 1", begins)))
         for caller, amount in paid.items():
             if caller is not None and amount:
-                self.db.execute(
-                    "INSERT INTO periods VALUES (?, ?, ?, ?, ?) "
-                    "ON CONFLICT DO UPDATE SET charged = max(charged, excluded.charged)",
-                    (name, caller, begins, account.amount, amount),
-                )
+                booked = name, caller, begins, account.amount, amount
+                self.db.execute(f"{_BOOK} max(charged, excluded.charged)", booked)
         self.db.execute("DELETE FROM carried WHERE budget = ?", (name,))
         if account.carries:
             brought = granted - own.amount if own and own.carries else 0
             total = total if own and own.carries else paid.get("") or 0
-            self.db.execute(
-                "INSERT INTO carried VALUES (?, ?, ?, ?)", (name, number, brought, total)
-            )
+            self._insert("carried", name, number, brought, total)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jaxbandits.apps.live.agent import Agent
-from jaxbandits.core.checks import InputError
+from jaxbandits.core import InputError
 
 # Counters of Prometheus
 _GROWS = ("requests", "turned_away", "cancelled", "late", "pulls", "lost", "failed", "above")
@@ -44,21 +44,16 @@ def prometheus(agent: Agent, registry: Any = None) -> None:
 
         def collect(self) -> Iterator[Any]:
             numbers = agent.statistics()
-            kinds = {
-                "arm": numbers.pop("arms"),
-                "budget": numbers.pop("budgets"),
-                "": {"": numbers},
-            }
-            for kind, rows in kinds.items():
+            kinds = ("arm", numbers.pop("arms")), ("budget", numbers.pop("budgets"))
+            for kind, rows in (*kinds, ("", {"": numbers})):
                 for field in next(iter(rows.values()), ()):
                     family_type = CounterMetricFamily if field in _GROWS else GaugeMetricFamily
                     name = "_".join(filter(None, ("jaxbandits", kind, field)))
-                    family = family_type(
-                        name, f"see {field} of Agent.statistics", labels=[kind] if kind else []
-                    )
+                    about = f"see {field} of Agent.statistics"
+                    family = family_type(name, about, labels=[kind] * bool(kind))
                     for row_name, row in rows.items():
                         if row[field] is not None:
-                            family.add_metric([row_name] if kind else [], float(row[field]))
+                            family.add_metric([row_name] * bool(kind), float(row[field]))
                     yield family
 
     (REGISTRY if registry is None else registry).register(Collector())

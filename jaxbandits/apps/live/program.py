@@ -18,13 +18,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import policies
-from jaxbandits.core import streams
-from jaxbandits.core.checks import InputError, bad, brief
-from jaxbandits.core.fingerprint import is_users
-from jaxbandits.core.protocol import Feedback, Observation, Policy, View
-from jaxbandits.core.pytrees import Pytree, walk
-from jaxbandits.core.settings import Settings
-from jaxbandits.core.specs import FiniteSpec
+from jaxbandits.core import (
+    Feedback,
+    FiniteSpec,
+    InputError,
+    Observation,
+    Policy,
+    View,
+    bad,
+    streams,
+)
+from jaxbandits.tools import Settings, brief, is_users
 
 _MOST_NOTED = 16  # outcomes that wait for the next decision to be learnt
 
@@ -44,11 +48,7 @@ def of_one_setting(policy: Any) -> Policy:
 
 
 def policy_text(policy: Any, values: bool = True) -> str:
-    """Class, parameters as they are played, static fields: ``InFlight(policy=OmegaUCB(rho=0.3))``.
-
-    Without ``values`` it says what kind of state the policy has:
-    ``InFlight(policy=OmegaUCB(rho))``.
-    """
+    """``InFlight(policy=OmegaUCB(rho=0.3))``; the kind, ``InFlight(policy=OmegaUCB(rho))``."""
     parts = []
     for field in dataclasses.fields(policy):
         value, text = getattr(policy, field.name), ""
@@ -62,9 +62,8 @@ def policy_text(policy: Any, values: bool = True) -> str:
         elif value is None:
             continue
         elif values:
-            text = _digits(
-                np.asarray(value, np.int32 if field.metadata.get("integer") else np.float32)
-            )
+            dtype = np.int32 if field.metadata.get("integer") else np.float32
+            text = _digits(np.asarray(value, dtype))
         parts.append(f"{field.name}={text}" if text else field.name)
     return f"{type(policy).__qualname__}({', '.join(parts)})"
 
@@ -94,14 +93,12 @@ def policy_of(text: str, custom: Policy | None) -> Policy:
 
 
 def value_for_each_arm(policy: Policy) -> str | None:
-    """The parameter that has a value for each arm, if there is one: then no arm may join.
-
-    Prices that are told with one context of all arms are as many as arms.
-    """
-    for leaf in walk(policy):
-        # Those are of a context
-        if leaf.metadata.get("core", 0) and not leaf.path.startswith("features."):
-            return leaf.path
+    """The parameter that has a value for each arm, if there is one: then no arm may join."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(policy):
+        names = [part.name for part in path]
+        if np.ndim(leaf) and "features" not in names:  # those have a value for each number
+            return ".".join(names)
+    # Prices that are told with a context are as many as arms
     return "priced" if getattr(policy, "priced", False) else None
 
 
@@ -116,7 +113,7 @@ class Words:
     leaves: tuple[tuple[tuple[int, ...], str], ...]
 
     @staticmethod
-    def of(example: Pytree) -> Words:
+    def of(example: Any) -> Words:
         """For states like this one, of NumPy."""
         leaves, tree = jax.tree.flatten(example)
         return Words(tree, tuple((x.shape, x.dtype.name) for x in leaves))
@@ -126,7 +123,7 @@ class Words:
         """How many words there are."""
         return sum(math.prod(shape) for shape, _ in self.leaves)
 
-    def split(self, words: Any) -> Pytree:
+    def split(self, words: Any) -> Any:
         """The state, from words of NumPy or jax."""
         leaves, at = [], 0
         for shape, dtype in self.leaves:
@@ -136,12 +133,10 @@ class Words:
         return jax.tree.unflatten(self.tree, leaves)
 
 
-def packed(tree: Pytree, numpy: Any = np) -> Any:
+def packed(tree: Any, numpy: Any = np) -> Any:
     """The words of a tree, of NumPy or of ``jax.numpy``."""
-    leaves = [
-        x.astype(np.int32) if x.dtype == bool else x.view(np.int32) for x in jax.tree.leaves(tree)
-    ]
-    return numpy.concatenate([x.ravel() for x in leaves])
+    leaves = [x.astype(np.int32) if x.dtype == bool else x for x in jax.tree.leaves(tree)]
+    return numpy.concatenate([x.view(np.int32).ravel() for x in leaves])
 
 
 def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
@@ -227,11 +222,10 @@ class Program:
         try:
             policy.check(spec)
         except InputError as wrong:
-            if not d and "no contexts" in str(wrong):
-                raise bad(
-                    "context", None, f"how many numbers are known of a request, for {name}"
-                ) from None
-            raise
+            if d or "no contexts" not in str(wrong):
+                raise
+            must = f"how many numbers are known of a request, for {name}"
+            raise bad("context", None, must) from None
         try:
             first = jax.tree.map(np.asarray, policy.init(spec))
             self.first, self.states = packed(first).tobytes(), Words.of(first)
@@ -244,10 +238,8 @@ class Program:
                 raise
             if situation.view.left is None:
                 raise bad("budgets", (), f"at least one for {name}, which reads them") from None
-            may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer such as PricePacer()"
-            raise InputError(
-                f"policy: {name} given; it must be {may_be} ({brief(problem, 90)})"
-            ) from None
+            may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer"
+            raise bad("policy", name, f"{may_be} ({brief(problem, 90)})") from None
         self.learnt(self.first + bytes(4 * (4 + d)))
 
     def choose(self, memory: bytes, situation: Situation) -> tuple[bytes, int]:
@@ -273,17 +265,15 @@ class Program:
             part = noted[at : at + at_once * row]
             rows = np.frombuffer(part.ljust(at_once * row, b"\0"), np.int32).reshape(at_once, -1)
             count = np.int32(len(part) // row)
-            words = np.asarray(
-                self._learn(*self._constants, np.frombuffer(words, np.int32), rows, count)
-            ).tobytes()
+            before = np.frombuffer(words, np.int32)
+            words = np.asarray(self._learn(*self._constants, before, rows, count)).tobytes()
         return words
 
-    def state(self, memory: bytes) -> Pytree:
+    def state(self, memory: bytes) -> Any:
         """What it remembers, as the policy knows it, in arrays of NumPy."""
         return self.states.split(np.frombuffer(self.learnt(memory), np.int32))
 
     def widened(self, narrow: Program, memory: bytes) -> bytes:
         """What was learnt where there was room for fewer arms."""
-        return packed(
-            jax.tree.map(in_first_places, self.state(self.first), narrow.state(memory))
-        ).tobytes()
+        states = self.state(self.first), narrow.state(memory)
+        return packed(jax.tree.map(in_first_places, *states)).tobytes()

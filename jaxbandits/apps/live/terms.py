@@ -1,11 +1,8 @@
-"""The terms of an agent, checked, as JSON has them: money in whole numbers, budgets, traffic, the
-breaker.
-"""
+"""The terms of an agent, checked, as JSON has them: money, budgets, traffic, the breaker."""
 
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import decimal
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +10,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jaxbandits.apps.live.clock import PERIODS, zone_of
 from jaxbandits.apps.live.program import policy_text
-from jaxbandits.core.checks import InputError, bad, number, numbers, positive_number, whole_number
+from jaxbandits.core import InputError, bad
+from jaxbandits.tools import number, positive_number, whole_number
 
 # --- Money: whole billionths of the currency, of what is written, so that cents are cents
 
@@ -26,9 +26,7 @@ _MONEY = decimal.Context(prec=60)
 
 
 def billionths(argument: str, value: Any, down: bool = False, largest: int = LARGEST_COST) -> int:
-    """Money as it is written (a float by its ``repr``), rounded up, or ``down``, to whole
-    billionths.
-    """
+    """Money as it is written (floats by ``repr``), rounded up, or ``down``, to whole billionths."""
     try:
         if type(value) is float:  # most are
             amount = Decimal(repr(value))
@@ -123,26 +121,14 @@ class Budget:
             must("every", every in PERIODS, f"a number of seconds, or one of {', '.join(PERIODS)}")
             must("every", every != "ever" or self.of == "requests", "'ever' of requests only")
         else:
-            is_delta = isinstance(every, datetime.timedelta)
-            must(
-                "every", not is_delta, "a number of seconds (total_seconds()), or day, week, month"
-            )
             every = positive_number(f"{self.name}.every", every)
         zone_of(f"{self.name}.zone", self.zone)
-        is_list = isinstance(self.arms, (Sequence, set, type(None))) and not isinstance(
-            self.arms, str
-        )
-        must("arms", is_list, "a list of names, or None for all")
+        must("arms", not isinstance(self.arms, str), "a list of names, or None for all")
         for arm in self.arms or ():
             if arm not in arms:
                 raise bad(f"{self.name}.arms", arm, f"one of {', '.join(arms)}")
-        paying_for = None if self.arms is None else sorted(self.arms)
-        return vars(self) | {
-            "amount": amount,
-            "every": every,
-            "arms": paying_for,
-            "carry_over": bool(self.carry_over),
-        }
+        plain = {"amount": amount, "every": every, "carry_over": bool(self.carry_over)}
+        return vars(self) | plain | {"arms": None if self.arms is None else sorted(self.arms)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,27 +158,21 @@ class Traffic:
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it, checked."""
-        table = numbers("traffic.expected", self.expected)
-        if table.ndim != 1 or not table.size or not ((table >= 0) & (table < 2**30)).all():
-            raise bad(
-                "traffic.expected", self.expected, "a list of numbers of requests, at least 0"
-            )
-        if not table.sum():
-            raise bad("traffic.expected", self.expected, "of at least one request in all")
+        table = [number("traffic.expected", x) for x in np.ravel(self.expected)]
+        if not all(0 <= x < 2**30 for x in table) or not sum(table):
+            may_be = "numbers of requests, none below 0, at least one in all"
+            raise bad("traffic.expected", self.expected, may_be)
         zone_of("traffic.zone", self.zone)
-        return {
-            "expected": table.tolist(),
-            "slot": positive_number("traffic.slot", self.slot),
-            "zone": self.zone,
-        }
+        slot = positive_number("traffic.slot", self.slot)
+        return {"expected": table, "slot": slot, "zone": self.zone}
 
 
 @dataclasses.dataclass(frozen=True)
 class Breaker:
-    """When an arm is set aside: after so many failures in a row, for a pause; then one request
-    tries it.
+    """When an arm is set aside: after so many failures in a row, for a pause.
 
-    Where that one fails too the next pause is three times as long. A success brings the arm back.
+    Then one request tries it. Where that fails too the next pause is three times as long. A success
+    brings the arm back.
 
     Attributes:
         failures: how many in a row.
@@ -212,12 +192,11 @@ class Breaker:
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it, checked."""
-        whole_number("breaker.failures", self.failures, 1)
-        seconds = {
-            name: positive_number(f"breaker.{name}", getattr(self, name))
-            for name in ("pause", "longest")
+        return {
+            "failures": whole_number("breaker.failures", self.failures, 1),
+            "pause": positive_number("breaker.pause", self.pause),
+            "longest": positive_number("breaker.longest", self.longest),
         }
-        return {"failures": self.failures} | seconds
 
     def seconds(self, trips: int) -> float:
         """How long the first, second, … pause in a row is."""
@@ -232,19 +211,15 @@ def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str
             terms |= {"policy": policy_text(value), "kind": policy_text(value, values=False)}
         elif name == "arms":
             if not isinstance(value, Mapping) or not value:
-                raise bad(
-                    "arms", value, "a bound for each name, such as {'small': 0.01, 'large': 0.2}"
-                )
+                must = "a bound for each name, such as {'small': 0.01, 'large': 0.2}"
+                raise bad("arms", value, must)
             for arm in value:
                 check_name("arms", arm, "names, as text")
-            terms["arms"] = {
-                arm: billionths(f"arms[{arm!r}]", bound) for arm, bound in value.items()
-            }
+            bounds = {arm: billionths(f"arms[{arm!r}]", bound) for arm, bound in value.items()}
+            terms["arms"] = bounds
         elif name == "budgets":
-            if isinstance(value, str) or not isinstance(value, Iterable):
+            if not isinstance(value, Iterable) or not all(isinstance(x, Budget) for x in value):
                 raise bad("budgets", value, "a list of jb.live.Budget")
-            if wrong := [x for x in value if not isinstance(x, Budget)]:
-                raise bad("budgets", wrong[0], "a list of jb.live.Budget")
             terms["budgets"] = [budget.plain(arms) for budget in value]
             if len(set(names := [x["name"] for x in terms["budgets"]])) < len(names):
                 raise InputError(f"budgets: {names} given; it must be a list of different names")

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import xarray
 
-from jaxbandits._tables import NumberStyle
-from jaxbandits.apps.comparison import Answer, answer_of, compare, markdown, report, write_report
+from jaxbandits.apps.comparison import Answer, answer_of, compare, markdown, write_report
 from jaxbandits.apps.comparison.answer import Spread, money_of_part
 from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, best_by_file, histories
 from jaxbandits.policies import OmegaUCB
@@ -157,15 +156,6 @@ def test_warnings_have_numbers(folder: Path) -> None:
     asked: dict[str, Any] = {"runs": 20, "growth": "none", "uncertainty": "given"}
     given = answer_of(compare("ads.csv", 100.0, OmegaUCB(), **asked))
     assert given.warnings[0].startswith("'New' gets ") and "has 3 clicks" in given.warnings[0]
-
-
-def test_numbers_are_written_as_the_file_writes_its_numbers(answer: Answer) -> None:
-    style = NumberStyle(decimal=",", thousands=".")
-    assert style.plus_minus(1234.5, 0.6) == "1.234,50 ± 0,60"
-    assert style.interval(1234.5, -0.5, 1235.1) == "+1.234 (−0 to +1.235)"
-    assert style.interval(-0.18675, np.nan, np.nan) == "−0,187"
-    row = {"reward": 1234.5, "reward_low": 1233.9, "reward_high": 1235.1}
-    assert report.with_interval(answer.comparison, row, "reward") == "1,234.50 ± 0.60"
 
 
 @pytest.mark.integration

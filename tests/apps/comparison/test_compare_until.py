@@ -24,7 +24,6 @@ from jaxbandits.apps.comparison import (
 from jaxbandits.apps.comparison.plan import prepare
 from jaxbandits.apps.comparison.stopping import most_earned
 from jaxbandits.policies import OmegaUCB
-from tests.apps.commands import command
 
 ADS = Instance("ads", ("a", "b"), np.array([0.4, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
 TABLE = ArmsTable("means", (ADS,), (), "reward", "cost")
@@ -147,20 +146,3 @@ def test_the_bound_counts_what_may_be_drawn_and_rounds(tmp_path: Path) -> None:
         "name,reward,cost\n" + "".join(f"{arm},{x},{x}\n" for arm in "ab" for x in (0, 3))
     )
     assert most_earned(prepare(tmp_path / "free.csv", 100.0, OmegaUCB())) == pytest.approx(103)
-
-
-def test_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("arms.csv").write_text("name,mean_reward,mean_cost\na,0.4,0.5\nb,0.1,0.9\n")
-    monkeypatch.setattr(stopping, "_SMALLEST_BATCH", 10)
-    line = "compare --arms arms.csv --budget 20 --policies omega_ucb --until best"
-    stop = "--runs 200"
-    assert command(f"{line} {stop} --rho 0.25,10000") == 0
-    out = capsys.readouterr().out
-    assert "Until best: one setting is ahead of all others, clear after " in out
-    assert json.loads(Path("jaxbandits-out/run.json").read_text())["until"]["max_runs"] == 200
-    assert command(f"{line} {stop} --rho 0.25") == 2
-    err = capsys.readouterr().err
-    assert "--until: 'best' given; it must be left out with one setting" in err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy.optimize import linprog
 import jaxbandits as jb
 from jaxbandits.apps.comparison import Comparison, answer_of, compare, prepare, read_arms
 from jaxbandits.policies import FixedSplit, OmegaUCB, PrimalDualBwK, ThompsonLP, UCBBwK
-from tests.apps.commands import command
 
 QUALITY, USD, TOKENS = (0.5, 0.7, 0.9), (0.002, 0.01, 0.04), (900, 700, 1500)
 COLUMNS, BUDGETS = {"name": "model", "cost": "usd", "cost2": "tokens"}, [1.5, 90_000.0]
@@ -136,23 +134,3 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
         jb.InputError, match=r"average_cost: 0\.5 given; it must be left out: with two costs"
     ):
         prepare(path, BUDGETS, ThompsonLP(), columns=columns, average_cost=0.5)
-
-
-@pytest.mark.integration
-def test_the_command_reads_plays_and_reports_in_the_units_of_the_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    path, out = log(tmp_path / "log.csv"), tmp_path / "out"
-    line = f"compare --arms {path} --columns name=model,cost=usd,cost2=tokens --budget 1.5,90000"
-    assert command(f"{line} --policies all --runs 20 --out {out}") == 0
-    output = capsys.readouterr().out
-    assert (
-        "1.50 and 90,000 tokens to spend" in output or "1.5 and 90,000 tokens to spend" in output
-    ), output
-    assert "the file's best" in output
-    assert json.loads((out / "run.json").read_text())["budgets"] == BUDGETS
-    with (out / "arms.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert sum(float(row["spent2_of_arm"]) for row in rows) <= 90_000 * 1.05
-    assert "spent2" in (out / "table.csv").read_text()
-    assert (out / "report.html").is_file()

@@ -90,7 +90,6 @@ def test_a_request_is_settled_once() -> None:
     for call, message in (
         (lambda: agent.cancel(third), "ticket: 3 given; .* it was settled, or given up"),
         (lambda: agent.learn(77, cost=0.0), "ticket: 77 given; .* never given"),
-        (lambda: agent.learn(True, cost=0.0), "ticket: True given; .* never given"),
         (lambda: agent.learn(first, cost=-0.01), "cost: -0.01 given; it must be an amount"),
         (lambda: agent.learn(first, cost=2e6, confirm=True), "cost: 2000000.0 given; .* 0 to 1e"),
         (lambda: agent.learn(first, cost=np.nan), "cost: nan given"),
@@ -225,10 +224,7 @@ def test_a_cost_above_the_bound_is_booked_and_a_wrong_unit_is_not() -> None:
     clock = Clock()
     agent = new_agent(clock, budgets=[Budget(0.31, DAY, name="day")], arms={"a": 0.1, "b": 0.2})
     first, second = agent.choose(n=2)
-    with pytest.raises(
-        Misuse,
-        match=r"cost: 4000 given; .* at most 100 times the bound of a, 10, or be told with conf",
-    ):
+    with pytest.raises(Misuse, match=r"cost: 4000 given; .* at most 10, 100 times its bound"):
         agent.learn(first, reward=1.0, cost=4000)
     agent.learn(first, reward=1.0, cost=Decimal("0.15"))
     agent.learn(second, reward=1.0, cost=0.6)
@@ -280,12 +276,8 @@ def test_lost_requests_are_charged_the_mean_or_the_bound() -> None:
             agent.expire(older_than=5.0)
         with pytest.raises(Settled):
             agent.learn(5, reward=1.0, cost=0.1)
-        numbers = agent.statistics()
-        assert (numbers["late"], numbers["arms"]["a"]["lost"], numbers["arms"]["a"]["failed"]) == (
-            1,
-            2,
-            2,
-        )
+        numbers, row = agent.statistics(), agent.statistics()["arms"]["a"]
+        assert (numbers["late"], row["lost"], row["failed"]) == (1, 2, 2)
 
 
 def test_a_quantile_is_of_the_arms_last_costs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +285,8 @@ def test_a_quantile_is_of_the_arms_last_costs(monkeypatch: pytest.MonkeyPatch) -
     expected above it.
     """
     monkeypatch.setattr(ledgers, "_COSTS_KEPT", 64)
-    agent, costs = new_agent(Clock(), arms={"a": 9.0, "b": 9.0}, budgets=(), hold=0.9), []
+    changes: Any = {"arms": {"a": 9.0, "b": 9.0}, "budgets": [Budget(500.0, DAY, name="day")]}
+    agent, costs = new_agent(Clock(), hold=0.9, **changes), []
     for cost in np.random.default_rng(0).gamma(2.0, 0.5, 100).round(3):
         agent.learn(agent.choose(available=["a"]), reward=1.0, cost=cost)
         costs.append(float(cost))
@@ -301,25 +294,15 @@ def test_a_quantile_is_of_the_arms_last_costs(monkeypatch: pytest.MonkeyPatch) -
         above = int(len(last) * (1 - 0.9))
         assert agent.statistics()["arms"]["a"]["hold"] == (last[-1 - above] if above else 9.0)
     assert agent.statistics()["arms"]["b"]["hold"] == 9.0
-
-
-def test_holding_a_quantile_frees_money_and_says_what_is_at_risk() -> None:
-    rng, budgets = random.Random(0), [Budget(50.0, DAY, name="day")]
-    agent = new_agent(Clock(), arms={"a": 1.0}, budgets=budgets, hold=0.9)
-    for _ in range(200):
-        agent.learn(agent.choose(), reward=1.0, cost=0.01 + 0.04 * rng.random())
-    ticket = agent.choose()
-    assert 0.045 < ticket.reserved < 0.06
-    assert agent.statistics()["budgets"]["day"]["at_risk"] == pytest.approx(1.0 - ticket.reserved)
+    held = agent.choose(available=["a"]).reserved
+    assert held < 9.0 and agent.statistics()["budgets"]["day"]["at_risk"] == 9.0 - held
 
 
 def test_callers_have_caps_of_their_own_and_learn_together() -> None:
     clock = Clock()
     budgets = [Budget(10.0, DAY, name="all"), Budget(0.2, DAY, name="each", per="caller")]
     agent = new_agent(clock, arms={"a": 0.1}, budgets=budgets, policy=PricePacer(start=0.0))
-    with pytest.raises(
-        Misuse, match="caller: None given; it must be a name, since each is a budget of each caller"
-    ):
+    with pytest.raises(Misuse, match="caller: None given; it must be a name, since each is"):
         agent.choose()
     for caller in ("ann", "bob"):
         assert agent.choose(caller=caller) and agent.choose(caller=caller)
@@ -328,50 +311,13 @@ def test_callers_have_caps_of_their_own_and_learn_together() -> None:
     for ticket in agent.open():
         agent.learn(ticket, reward=1.0, cost=0.05)
     assert agent.left("bob") == {"all": 9.8, "each": 0.1} and list(agent.left()) == ["all"]
-    assert agent.charged("ann")["each"] == {0.0: 0.1} and memory(agent).learnt.pulls.tolist() == [
-        4,
-        0,
-        0,
-        0,
-    ]
+    assert agent.charged("ann")["each"] == {0.0: 0.1}
+    assert memory(agent).learnt.pulls.tolist() == [4, 0, 0, 0]
     clock.now = DAY
     assert agent.choose(caller="ann") is not None
 
 
 # --- failures
-
-
-def test_a_dead_arm_is_set_aside_and_tried_now_and_then() -> None:
-    """Sixty requests an hour for six hours: once its failures are known, at most five go to it;
-    then it is back.
-    """
-    clock, rng, dead = Clock(), random.Random(0), [0]
-    agent = new_agent(
-        clock, arms={"a": 0.1, "b": 0.1}, budgets=[Budget(50.0, DAY)], policy=OmegaUCB()
-    )
-
-    def serve(works: bool) -> str:
-        clock.now += 60.0
-        ticket = agent.choose()
-        if ticket.arm == "a" and not works:
-            agent.fail(ticket)
-        else:
-            agent.learn(
-                ticket, reward=2.0 * rng.random() * (0.9 if ticket.arm == "a" else 0.5), cost=0.05
-            )
-        return ticket.arm
-
-    before = [serve(True) for _ in range(300)]
-    assert before.count("a") > 200
-    while not agent.statistics()["arms"]["a"]["aside"]:
-        serve(False)
-    assert agent.statistics()["arms"]["a"]["failed"] == 3
-    dead = [serve(False) for _ in range(360)]
-    assert 1 <= dead.count("a") <= 5
-    while agent.statistics()["arms"]["a"]["aside"] or serve(True) != "a":
-        clock.now += 60.0
-    after = [serve(True) for _ in range(300)]
-    assert after.count("a") > 150
 
 
 def test_a_breaker_has_one_request_on_trial() -> None:
@@ -446,11 +392,8 @@ def test_arms_that_are_sold_out_are_closed() -> None:
         Budget(3, "ever", ("large",), of="requests", name="stock"),
     )
     agent = new_agent(clock, policy=MUCB(), budgets=[free, stock], arms={"small": 0, "large": 1.0})
-    assert Counter(x.arm if x else None for x in agent.choose(n=7)) == {
-        "small": 2,
-        "large": 3,
-        None: 2,
-    }
+    arms = Counter(x.arm if x else None for x in agent.choose(n=7))
+    assert arms == {"small": 2, "large": 3, None: 2}
     assert agent.left() == {"free": 0, "stock": 0} and agent.renews_at() == DAY
     with pytest.raises(Unpayable, match="no arm can be paid, or has requests left"):
         agent.choose(available=["large"], must=True)
@@ -459,13 +402,8 @@ def test_arms_that_are_sold_out_are_closed() -> None:
     assert [x.arm if x else None for x in agent.choose(n=2)] == ["large", None]
     clock.now = DAY
     assert agent.choose(n=3)[:2] == agent.open()[-2:] and agent.renews_at() == 2 * DAY
-    numbers = agent.statistics()["budgets"]["stock"]
-    assert (numbers["granted"], numbers["charged"], numbers["left"], numbers["overspent"]) == (
-        3,
-        3,
-        0,
-        0,
-    )
+    stocked = agent.statistics()["budgets"]["stock"]
+    assert [stocked[x] for x in ("granted", "charged", "left", "overspent")] == [3, 3, 0, 0]
     agent.change(budgets=[free, dataclasses.replace(stock, amount=4)])  # one more came in
     assert agent.choose().arm == "large" and agent.choose() is None
 
@@ -494,14 +432,8 @@ def test_no_policy_pulls_a_closed_arm(name: str) -> None:
     agent = new_agent(
         clock, policy=SERVE[name], arms=arms, budgets=budgets, breaker=Breaker(2, 900.0, 3600.0)
     )
-    held, sold, hourly, fails, served, none = (
-        Decimal(0),
-        0,
-        Counter[float](),
-        Counter[str](),
-        Counter[str](),
-        0,
-    )
+    held, sold, none, hourly = Decimal(0), 0, 0, Counter[float]()
+    fails, served = Counter[str](), Counter[str]()
     until, trips, removed = dict.fromkeys(arms, 0.0), Counter[str](), set[str]()
     for request in range(400):
         clock.now += 60.0
@@ -549,9 +481,7 @@ def test_a_policy_that_picks_a_closed_arm_is_refused() -> None:
 
     agent = new_agent(Clock(), policy=Stubborn(), budgets=())
     assert agent.choose().arm == "middle"
-    with pytest.raises(
-        Misuse, match=r"^policy: arm 1 chosen; it must be open \(view.available\) in .*Stubborn"
-    ):
+    with pytest.raises(Misuse, match=r"^policy: arm 1 chosen; it must be open .*Stubborn"):
         agent.choose(available=["small"])
     assert agent.statistics()["requests"] == 1
 
@@ -833,22 +763,20 @@ def of(*amount: Any, **more: Any) -> dict[str, Any]:
     [
         ({"policy": "ucb"}, "policy: 'ucb' given"),
         ({"policy": OmegaUCB(rho=[0.1, 0.2])}, "policy: .* one setting"),
-        ({"policy": OmegaUCB(rho=-1.0)}, r"OmegaUCB.rho: -1.0 given"),
         ({"policy": jb.policies.Zooming(lipschitz=1.0)}, "'Zooming' given; .* finitely many"),
         ({"policy": jb.policies.Guarded(OmegaUCB())}, "'no null"),
-        *(({"policy": x}, "given; it must be one that serves: an index") for x in NEVER_SERVE),
-        ({"policy": PricePacer(budgets=2)}, "PricePacer.budgets: 2 given; it must be 3"),
+        *(({"policy": x}, "given; it must be one that serves") for x in NEVER_SERVE),
         ({"policy": PricePacer(), "budgets": ()}, r"budgets: \(\) given; .* one for PricePacer"),
         ({"arms": {}}, "arms: {} given"),
         ({"arms": {"a": -1.0}}, r"arms\['a'\]: -1.0 given"),
         ({"arms": {3: 1.0}}, "arms: 3 given; it must be names"),
         ({"reward_bound": 0.0}, "reward_bound: 0.0 given"),
-        ({"budgets": BUDGETS[0]}, r"budgets: Budget\(.* given; it must be a list of jb.live.Bud"),
+        ({"budgets": BUDGETS[0]}, "budgets: .* a list of jb.live.Bud"),
         ({"budgets": [Budget(1.0, DAY), Budget(2.0, DAY)]}, "of different names"),
         (of(1e-12, DAY), "budget.amount: 1e-12 given; it must be at least 1e-9"),
         (of(1.0, DAY, arms=("none",)), "'none' given; it must be one of small, middle, large"),
         (of(1.0, DAY, arms="small"), "budget.arms: 'small' given; it must be a list of names"),
-        (of(1.0, datetime.timedelta(days=1)), r"budget.every: .* a number of seconds \(total_sec"),
+        (of(1.0, datetime.timedelta(days=1)), "budget.every: .* a finite number above 0"),
         (of(1.0, "year"), r"budget.every: 'year' given; .* one of day, week, month"),
         (of(1.0, "day", zone="Mars/Base"), r"budget.zone: .* the name of a time zone"),
         (of(1.0, DAY, per="team"), "budget.per: 'team' given; it must be None or 'caller'"),
@@ -858,9 +786,8 @@ def of(*amount: Any, **more: Any) -> dict[str, Any]:
         (of(1.0, DAY, of="tokens"), "budget.of: 'tokens' given; it must be 'money' or 'requ"),
         ({"policy": LinUCB()}, "context: None given; it must be how many numbers are known of a"),
         ({"policy": LinUCB(), "context": 0}, "context: 0 given; it must be a whole number from 1"),
-        ({"policy": LinUCB(), "context": ("arm", 2)}, r"context: \('arm', 2\) given; .* to 65536"),
         ({"traffic": [20] * 24}, "traffic: .* a jb.live.Traffic"),
-        ({"traffic": Traffic([0, 0])}, "traffic.expected: .* at least one request"),
+        ({"traffic": Traffic([0, 0])}, "traffic.expected: .* at least one in all"),
         ({"clock": 5.0}, "clock: 5.0 given; it must be a function that gives seconds"),
         ({"hold": 1.0}, "hold: 1.0 given; it must be 'bound', or a quantile"),
         ({"lost": "all"}, "lost: 'all' given; it must be 'bound' or 'mean'"),

@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import sqlite3
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -37,7 +35,6 @@ from jaxbandits.policies import (
     PricePacer,
     Restarting,
     SoftElim,
-    Windowed,
 )
 from tests.apps.live.test_agent import DAY, HOUR, Clock, busy, memory, new_agent, state
 
@@ -57,11 +54,8 @@ def file(tmp_path: Path) -> Path:
 def test_an_agent_goes_on_where_the_last_one_ended(file: Path) -> None:
     clock = Clock()
     agent = new_agent(clock, file=file)
-    assert (
-        stat.S_IMODE(file.stat().st_mode)
-        == 0o600
-        == stat.S_IMODE(Path(f"{file}-wal").stat().st_mode)
-    )
+    modes = [stat.S_IMODE(Path(f"{file}{end}").stat().st_mode) for end in ("", "-wal")]
+    assert modes == [0o600, 0o600]
     busy(agent, clock, 150, seed=1)
     before = state(agent)
     again = new_agent(clock, file=file)
@@ -73,25 +67,12 @@ def test_an_agent_goes_on_where_the_last_one_ended(file: Path) -> None:
     # Given what the first one was given: what changed since stays
     third = new_agent(clock, file=file)
     assert repr(third) == repr(agent) and list(third.left()) == ["day"]
-    fourth = new_agent(
-        clock,
-        file=file,
-        lost="bound",
-        arms={"small": 0.01, "middle": 0.07, "large": 0.2, "other": 0.3},
-    )
+    others = {"small": 0.01, "middle": 0.07, "large": 0.2, "other": 0.3}
+    fourth = new_agent(clock, file=file, lost="bound", arms=others)
     numbers = fourth.statistics()["arms"]
-    assert {name for name, row in numbers.items() if row["active"]} == {
-        "small",
-        "middle",
-        "large",
-        "new",
-        "other",
-    }
+    assert {name for name, row in numbers.items() if row["active"]} == {*others, "new"}
     assert numbers["middle"]["bound"] == 0.07 and list(fourth.left()) == ["day"]
-    with pytest.raises(
-        jb.InputError,
-        match=r"file: its terms are others \(reward_bound, key\); it must be the file of",
-    ):
+    with pytest.raises(jb.InputError, match=r"file: its terms are others \(reward_bound, key"):
         new_agent(clock, file=file, reward_bound=1.0, key=jax.random.key(5))
     assert jb.live.audit(file)["problems"] == []
 
@@ -114,9 +95,7 @@ def test_another_file_is_refused_in_one_line(file: Path, content: bytes) -> None
         lambda: Agent.load(file),
         lambda: jb.live.audit(file),
     ):
-        with pytest.raises(
-            jb.InputError, match=r"^file: '.*agent.db' given; it must be .* file.* of an agent"
-        ) as wrong:
+        with pytest.raises(jb.InputError, match=r"^file: '.*agent.db' given; .* agent") as wrong:
             call()
         assert "\n" not in str(wrong.value)
     assert file.read_bytes() == content
@@ -143,18 +122,9 @@ def test_a_copy_is_an_agent_as_well(file: Path) -> None:
         agent.choose()
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        Windowed(BudgetedThompson(), window=50),
-        Discounted.half_life(OmegaUCB(), 30),
-        Restarting(OmegaUCB(), CUSUM(threshold=2.0, first=5), explore=0.05),
-    ],
-    ids=["window", "discount", "restarts"],
-)
-@pytest.mark.quick_rows("discount")
-def test_what_forgets_serves_and_is_decided_again(file: Path, policy: Any) -> None:
+def test_what_forgets_serves_and_is_decided_again(file: Path) -> None:
     clock, rng = Clock(), random.Random(35)
+    policy = Restarting(OmegaUCB(), CUSUM(threshold=2.0, first=5), explore=0.05)
     agent = new_agent(clock, policy=policy, file=file, budgets=[Budget(9.0, DAY)])
     for request in range(300):
         clock.now += 60.0
@@ -254,9 +224,7 @@ def test_a_file_that_was_moved_is_noticed(file: Path) -> None:
     # Two names, one agent
     assert new_agent(Clock(), file=link).choose().id == 2 == len(agent.open())
     file.rename(file.parent / "rotated.db")
-    with pytest.raises(
-        Broken, match="it was moved or deleted: make the agent anew; nothing has changed"
-    ):
+    with pytest.raises(Broken, match="it was moved or deleted"):
         agent.choose()
     assert agent.statistics()["open"] == 2
 
@@ -415,12 +383,8 @@ def test_twenty_kills_lose_nothing(file: Path) -> None:
 
 def test_events_say_what_happened(file: Path) -> None:
     clock = Clock()
-    agent = new_agent(
-        clock,
-        file=file,
-        budgets=[Budget(1.0, DAY, name="each", per="caller")],
-        arms={"a": 1, "b": 0.5},
-    )
+    budgets = [Budget(1.0, DAY, name="each", per="caller")]
+    agent = new_agent(clock, file=file, budgets=budgets, arms={"a": 1, "b": 0.5})
     ticket = agent.choose(available=["a"], caller="ann", request=17)
     assert agent.choose(caller="ann", available=["b"]) is None
     agent.learn(ticket, reward=2, cost="0.25")
@@ -435,13 +399,8 @@ def test_events_say_what_happened(file: Path) -> None:
     ]
     conditions = {"available": ["a"], "caller": "ann", "request": "17"}
     assert rows[0] == {"do": "choose", "id": 1, "arm": "a", "held": 1.0} | conditions
-    assert rows[1]["arm"] is None and rows[2] == {
-        "do": "learn",
-        "id": 1,
-        "arm": "a",
-        "cost": 0.25,
-        "reward": 2.0,
-    }
+    learnt = {"do": "learn", "id": 1, "arm": "a", "cost": 0.25, "reward": 2.0}
+    assert rows[1]["arm"] is None and rows[2] == learnt
     assert [row["do"] for row in rows[3:]] == ["choose", "expire", "terms"]
 
 
@@ -454,15 +413,10 @@ def test_an_audit_decides_again(file: Path, monkeypatch: pytest.MonkeyPatch, cap
     agent.resume()
     busy(agent, clock, 120, seed=4)
     report = jb.live.audit(file)
-    assert (
-        report["problems"] == [] == [*report["overspent"]]
-        and report["decisions"] == 240
-        and not report["before"]
-    )
-    assert (
-        main(["audit", str(file)]) == 0
-        and "every decision is the one that the file says" in capsys.readouterr().out
-    )
+    assert report["problems"] == [] == [*report["overspent"]]
+    assert report["decisions"] == 240 and not report["before"]
+    assert main(["audit", str(file)]) == 0
+    assert "every decision is the one that the file says" in capsys.readouterr().out
     with sqlite3.connect(file) as db:
         db.execute("UPDATE events SET arm = (arm + 1) % 3 WHERE id = 30 AND do = 'choose'")
         db.execute("DELETE FROM events WHERE n = 250")
@@ -551,10 +505,7 @@ def test_a_policy_of_ones_own_must_be_given(file: Path) -> None:
 
     new_agent(Clock(), file=file, policy=Mine()).choose()
     for call in (Agent.load, jb.live.audit):
-        with pytest.raises(
-            jb.InputError,
-            match=r"policy: None given; it must be given: .*Mine\(alpha=0.0625\) cannot",
-        ):
+        with pytest.raises(jb.InputError, match=r"policy: None given; .*Mine\(alpha=0.0625\)"):
             call(file)
         call(file, policy=Mine())
 
@@ -614,25 +565,6 @@ def test_a_budget_under_another_name_is_no_new_money(file: Path, names: list[Any
     assert spend(agent) == 2.0 and agent.left() == {"last": 0.0}
 
 
-def test_a_file_of_the_last_format_is_opened(file: Path) -> None:
-    """Format 6 noted no outcome and did not know what each request has paid."""
-    agent = new_agent(Clock(), file=file, budgets=[Budget(3.0, DAY, name="day")])
-    for id in [ticket.id for ticket in agent.choose(n=6)][:4]:
-        agent.learn(id, reward=1.0, cost="0.003")
-    before, left = state(agent), agent.left()["day"]
-    with agent._transaction() as book:
-        noted = book.service["learnt"]
-        book.db.execute("UPDATE service SET learnt = ?", (book.setup.program.learnt(noted),))
-        book.db.execute("DROP TABLE paid")
-        book.db.execute("PRAGMA user_version = 6")
-    agent.close()
-    assert jb.live.audit(file)["problems"] == []
-    again = new_agent(Clock(), file=file, budgets=[Budget(3.0, DAY, name="day")])
-    assert len(noted) > len(agent._ledger.setup.program.first) and state(again) == before
-    again.change(budgets=[Budget(3.0, DAY, name="other")])
-    assert again.left() == {"other": left} and jb.live.audit(file)["problems"] == []
-
-
 def test_budgets_that_part_or_join_and_those_that_are_no_more(file: Path) -> None:
     clock = Clock()
     agent = new_agent(clock, file=file, **ONE)
@@ -654,13 +586,6 @@ def test_budgets_that_part_or_join_and_those_that_are_no_more(file: Path) -> Non
     agent.change(budgets=[Budget(25.0, DAY, name="both")])
     assert agent.left() == {"both": -95.0}, "it counts what was paid meanwhile"
     assert agent.overspent()["both"] == {}, "of which it let nothing through"
-
-
-def test_a_budget_counts_what_its_arms_paid_before_it_was_made() -> None:
-    agent = new_agent(Clock(), **ONE)
-    spend(agent)
-    agent.change(budgets=[*ONE["budgets"], Budget(13.0, DAY, name="more")])
-    assert agent.left() == {"day": 0.0, "more": 3.0}
 
 
 def test_another_kind_of_policy_learns_while_others_serve(
@@ -714,31 +639,6 @@ def test_old_events_go_however_few_there_are(file: Path) -> None:
         assert times[0] > clock.now - 2 * HOUR * 9 / 8 - HOUR / 10
         assert times[0] <= max(clock.now - 2 * HOUR, 0) + HOUR / 10 or times[0] == 3 * HOUR
     assert jb.live.audit(file)["problems"] == []
-
-
-def test_a_file_in_a_folder_where_nobody_writes_is_audited(file: Path) -> None:
-    agent = new_agent(Clock(), file=file)
-    agent.choose(n=3)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        copy = folder / "agent.db"
-        for part in (file, file.with_name("agent.db-wal")):  # with what the log holds yet
-            shutil.copyfile(part, folder / part.name)
-        for path in (*folder.iterdir(), folder):
-            path.chmod(0o555)
-        root = hasattr(os, "geteuid") and os.geteuid() == 0
-        try:
-            if root:
-                os.seteuid(65534)  # whom the bits of the folder bind
-            with pytest.raises(OSError, match="denied"):
-                (folder / "x").touch()
-            report = jb.live.audit(copy)
-        finally:
-            if root:
-                os.seteuid(0)
-            folder.chmod(0o755)
-        assert report["decisions"] == 3 and report["problems"] == []
-        assert sorted(x.name for x in folder.iterdir()) == ["agent.db", "agent.db-wal"]
 
 
 def test_half_a_letter_is_no_name(file: Path) -> None:

@@ -86,9 +86,7 @@ def omega(
 
 
 def omega_star(s: Seen, rho: float = 0.25) -> Floats:
-    """The same with eta = biased variance / (mean (1 - mean)) from 30 pulls on, at most 1 (SPEC
-    A.2).
-    """
+    """With eta = biased variance / (mean (1 - mean)) from 30 pulls, at most 1 (SPEC A.2)."""
 
     def eta(mean: Floats, squares: Floats) -> Floats:
         share = np.clip((squares / s.n - mean**2) / (mean * (1 - mean)), 0, 1)
@@ -134,19 +132,16 @@ def estimated_budget_ucb(s: Seen, factor: float = 2.0) -> Floats:
     return budget_ucb(s, least_cost(s), factor)
 
 
-def ucb_sc_plus(
-    s: Seen, completed: bool = False, strict: bool = False, plus: bool = True
-) -> Floats:
+def ucb_sc_plus(s: Seen, completed: bool = False, plus: bool = True) -> Floats:
     """(r + a c)/(c - a r), a = sqrt(beta/(r^2 + c^2 - beta)), beta = ln(t/n)/(2n) (SPEC A.7).
 
-    The reference code takes completed rounds for t (``completed``) and divides by zero at c^2 =
-    beta (``strict``). Without ``plus``: ln t for ln(t/n).
+    The reference code takes completed rounds for t (``completed``). Without ``plus``: ln t for
+    ln(t/n).
     """
     beta = np.log((s.t - completed) / (s.n if plus else 1.0)) / (2 * s.n)
     a = np.sqrt(beta / (s.mean_r**2 + s.mean_c**2 - beta))
     value = (s.mean_r + a * s.mean_c) / (s.mean_c - a * s.mean_r)
-    inside = s.mean_c**2 >= beta if strict else s.mean_c**2 > beta
-    return or_infinite(inside, value)
+    return or_infinite(s.mean_c**2 > beta, value)
 
 
 def divergence(p: Floats, q: Floats) -> Floats:
@@ -158,9 +153,7 @@ def divergence(p: Floats, q: Floats) -> Floats:
 
 
 def steepest(r: Floats, c: Floats, level: Floats) -> Floats:
-    """sup{ theta = r'/c' : d(r, r') + d(c, c') <= level } by bisection over theta (SPEC A.8, closed
-    inner form).
-    """
+    """sup{theta = r'/c' : d(r, r') + d(c, c') <= level} by bisection (SPEC A.8, closed form)."""
 
     def refuted(theta: Floats) -> NDArray[np.bool_]:
         total = 1 + theta + r + theta * c
@@ -180,22 +173,18 @@ def steepest(r: Floats, c: Floats, level: Floats) -> Floats:
 
 
 def kl_ucb_sc_plus(s: Seen, plus: bool = True) -> Floats:
-    """sup{ r/c : n [d(mean r, r) + d(mean c, c)] <= ln(t/n) } (SPEC A.8); without ``plus`` ln t on
-    the right.
-    """
+    """sup{r/c : n [d(mean r, r) + d(mean c, c)] <= ln(t/n)} (SPEC A.8); or ln t."""
     safe = np.where(s.c > 0, s.mean_c, 0.5)
     return or_infinite(
         s.c > 0, steepest(s.mean_r, safe, np.log(s.t / (s.n if plus else 1.0)) / s.n)
     )
 
 
-def ucb_bv1(s: Seen, lam: Floats | float, guarded: bool = True) -> Floats:
-    """r/c + (1 + 1/lambda) s/(lambda - s) (SPEC A.11); ``guarded=False`` forgets that lambda <= s
-    means +inf.
-    """
+def ucb_bv1(s: Seen, lam: Floats | float) -> Floats:
+    """r/c + (1 + 1/lambda) s/(lambda - s) (SPEC A.11); +inf for lambda <= s."""
     radius = np.sqrt(log_before(s) / s.n)
     value = s.mean_r / s.mean_c + (1 + 1 / lam) * radius / (lam - radius)
-    return or_infinite((s.c > 0) & ((lam > radius) | (not guarded)), value)
+    return or_infinite((s.c > 0) & (lam > radius), value)
 
 
 def ucb_bv2(s: Seen) -> Floats:
@@ -258,9 +247,7 @@ def kube_units(densities: Floats, price: Floats, money: float) -> Floats:
 
 
 def best_sets(upper: Floats, lower: Floats, size: int) -> tuple[float, list[tuple[int, ...]]]:
-    """The largest ratio of summed bounds over all sets of ``size`` arms, and all the sets that have
-    it (SPEC A.13).
-    """
+    """The largest ratio of sums over all sets of ``size`` arms, and its sets (SPEC A.13)."""
     best, sets = -math.inf, []
     for arms in itertools.combinations(range(len(upper)), size):
         u, w = sum(float(upper[k]) for k in arms), sum(float(lower[k]) for k in arms)
@@ -279,7 +266,5 @@ def mrcb_bounds(s: Seen, alpha: float = 2.0**-4) -> tuple[Floats, Floats]:
 
 
 def gbr_means(weights: Floats, gbr_mean_bug: bool = False) -> Floats:
-    """Means of arms with outcomes 0, 1/4, ..., 1: sum p_j j/4; the reference code divides by 5
-    (SPEC A.15 #12).
-    """
+    """Means of arms with outcomes 0, ..., 1: sum p_j j/4; the code divides by 5 (A.15 #12)."""
     return weights / weights.sum(-1, keepdims=True) @ np.arange(5) / (5 if gbr_mean_bug else 4)

@@ -1,6 +1,4 @@
-"""Policies with contexts in float64 NumPy, from their formulas: A itself is kept and solved with,
-not its inverse.
-"""
+"""Policies with contexts in float64, from their formulas: A is kept and solved with."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def uncovered(balls: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class ZoomingTwin:
-    """What B-Zoom and Zooming share (P-BZ Alg. 1); ``radius`` and ``value`` are the subclass's."""
+    """What B-Zoom and Zooming share (P-BZ Alg. 1); ``radius`` is the subclass's."""
 
     phased = True
 
@@ -58,7 +58,7 @@ class ZoomingTwin:
         raise NotImplementedError
 
     def value(self, arm: Arm) -> float:
-        raise NotImplementedError
+        return arm.r + 2 * arm.E
 
     def begin_round(self, t: int) -> None:
         """Phase change (lines 6 to 8)."""
@@ -67,9 +67,7 @@ class ZoomingTwin:
             self.phase, self.arms = phase, []
 
     def gaps(self, slack: float = 0.0) -> list[tuple[int, int]]:
-        """Where a point must be activated (lines 10 to 12), with radii larger by a share ``slack``
-        (and two points).
-        """
+        """Where a point must be activated (lines 10 to 12), radii larger by ``slack``."""
         balls = []
         for arm in self.arms:
             if math.isinf(arm.E):
@@ -131,9 +129,6 @@ class ZoomTwin(ZoomingTwin):
     def radius(self, n: int) -> float:
         return math.sqrt(8 * self.phase / (2 + n))
 
-    def value(self, arm: Arm) -> float:
-        return arm.r + 2 * arm.E
-
 
 class SinglePhaseZoomTwin(ZoomingTwin):
     """SPEC D.3, as run in the paper, with the width scaled."""
@@ -146,9 +141,6 @@ class SinglePhaseZoomTwin(ZoomingTwin):
 
     def radius(self, n: int) -> float:
         return self.scale * math.sqrt((8 * math.log(self.budget / self.lam) + math.log(4)) / n)
-
-    def value(self, arm: Arm) -> float:
-        return arm.r + 2 * arm.E
 
 
 class Cell:
@@ -172,9 +164,7 @@ class Cell:
 
 
 class HOOTwin:
-    """Bubeck et al. 2011, Alg. 1, truncated; ratio estimate and width factor as ``trees.HOO``
-    documents.
-    """
+    """Bubeck et al. 2011, Alg. 1, truncated; estimate and width as in ``trees.HOO``."""
 
     def __init__(self, lam: float, nu: float, rho: float, depth: int) -> None:
         self.lam, self.nu, self.rho, self.depth = lam, nu, rho, depth
@@ -196,9 +186,7 @@ class HOOTwin:
         return min(upper, max(self.bound(h + 1, 2 * i, t), self.bound(h + 1, 2 * i + 1, t)))
 
     def choose(self, t: int) -> tuple[int, list[float]]:
-        """The point, and the differences between the two children's bounds on the way (to see
-        near-ties).
-        """
+        """The point, and differences of the children's bounds on the way (near-ties)."""
         h, i, gaps = 0, 0, []
         while (h, i) in self.cells and h < self.depth:
             low, high = (self.bound(h + 1, j, t) for j in (2 * i, 2 * i + 1))
@@ -217,9 +205,7 @@ class HOOTwin:
 
 
 class StoOOTwin:
-    """SPEC D.6, on halved cells, with the ratio estimate and width factor that ``trees.StoOO``
-    documents.
-    """
+    """SPEC D.6, on halved cells, estimate and width as in ``trees.StoOO``."""
 
     def __init__(self, lam: float, nu: float, horizon: float, delta: float) -> None:
         self.lam, self.nu, self.horizon, self.delta = lam, nu, horizon, delta

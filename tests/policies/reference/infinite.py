@@ -38,18 +38,14 @@ def exponent(beta: float) -> float:
 
 
 def sampled(budget: float, beta: float, multiplier: float = 1.0) -> int:
-    """SPEC E.2: K = max(2, ceil(multiplier * B^e)); a power within 1e-9 of a whole number is that
-    number.
-    """
+    """SPEC E.2: K = max(2, ceil(multiplier * B^e)), but for rounding of 1e-9."""
     power = multiplier * budget ** exponent(beta)
     nearest = round(power)
     return max(2, nearest if abs(power - nearest) < 1e-9 * power else math.ceil(power))
 
 
 def joined(rounds: int, beta: float) -> np.ndarray:
-    """P-RCB Algorithm 3, the arms of every round: if K_{t-1} < t^e, one new arm joins. SPEC E.3: it
-    is played now.
-    """
+    """P-RCB Algorithm 3: if K_{t-1} < t^e, one new arm joins, played now (SPEC E.3)."""
     sizes = [0]
     for t in range(1, rounds + 1):
         # A whole power, but for rounding, is not exceeded

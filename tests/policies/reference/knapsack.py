@@ -30,9 +30,7 @@ TIE = 1e-12  # a later candidate must win by more than this: "equal values" of e
 
 
 class LPSolution(NamedTuple):
-    """Optimum of the one-resource LP; ``high`` is -1 for a single arm, ``low`` -1 if nothing is
-    feasible.
-    """
+    """Optimum of the LP; ``high`` is -1 for a single arm, ``low`` -1 if infeasible."""
 
     value: float
     weights: FloatArray
@@ -60,9 +58,7 @@ class Mixture(NamedTuple):
 def lp_candidates(
     mu: Vector, rho: Vector, c: float, forbidden: Collection[int] = ()
 ) -> Iterator[Candidate]:
-    """All vertices in preference order: singles 0..K-1, null (index K), then pairs (i, j) by i,
-    then j.
-    """
+    """Vertices in preference order: singles 0..K-1, null (K), then pairs (i, j) by i, j."""
     m = [float(x) for x in mu] + [0.0]
     r = [float(x) for x in rho] + [0.0]
     allowed = [i for i in range(len(m)) if i not in forbidden]
@@ -98,16 +94,18 @@ def lp_pair(mu: Vector, rho: Vector, c: float, forbidden: Collection[int] = ()) 
 
 
 class _Knapsack:
-    """State shared by all twins: pulls, sums, completed rounds and total cost ``spent`` (Sc)."""
+    """State shared by all twins: pulls, sums, completed rounds and total cost ``spent`` (Sc).
 
-    def __init__(self, K: int, c: float) -> None:
-        self.K = K
-        self.c = c
+    With ``skip`` a round is skipped while ``Sc + 1 > c t``, before the base policy (SPEC B; P-SUAK
+    Alg. 1 line 4). A skip advances t and changes no other counter of the base policy.
+    """
+
+    def __init__(self, K: int, c: float, skip: bool = True) -> None:
+        self.K, self.c, self.skip = K, c, skip
         self.n: IntArray = np.zeros(K, dtype=np.int64)
         self.sum_r: FloatArray = np.zeros(K, dtype=np.float64)
         self.sum_c: FloatArray = np.zeros(K, dtype=np.float64)
-        self.rounds = 0
-        self.spent = 0.0
+        self.rounds, self.spent = 0, 0.0
 
     @property
     def t(self) -> int:
@@ -116,11 +114,11 @@ class _Knapsack:
 
     def mean_r(self) -> list[float]:
         """Reward means; 0 without a pull."""
-        return [float(s) / int(n) if n else 0.0 for s, n in zip(self.sum_r, self.n, strict=True)]
+        return (self.sum_r / np.maximum(self.n, 1)).tolist()
 
     def mean_c(self) -> list[float]:
         """Cost means; 0 without a pull."""
-        return [float(s) / int(n) if n else 0.0 for s, n in zip(self.sum_c, self.n, strict=True)]
+        return (self.sum_c / np.maximum(self.n, 1)).tolist()
 
     def radius(self, k: int, factor: float, log: float) -> float:
         """``sqrt(factor * log / N_k)``, inf without a pull."""
@@ -139,14 +137,24 @@ class _Knapsack:
         ]
 
     def over_limit(self) -> bool:
-        """Anytime test: the largest possible cost 1 would break sum cost <= c t (SPEC B, skip
-        wrapper).
-        """
+        """A cost of 1 would break sum cost <= c t (SPEC B, skip wrapper)."""
         return self.spent + 1.0 > self.c * self.t
 
-    def plan(self) -> Mixture:
-        """Mixture of the coming round."""
+    def first_unpulled(self) -> int | None:
+        """Arms are tried once in index order."""
+        return next((k for k in range(self.K) if self.n[k] == 0), None)
+
+    def rate(self, T: int) -> float:
+        """Remaining budget per remaining round, (c T - Sc) / (T - t + 1), at least 0 (SPEC B.2)."""
+        return max(self.c * T - self.spent, 0.0) / max(T - self.t + 1, 1)
+
+    def base_plan(self) -> Mixture:
+        """Mixture of the base policy."""
         raise NotImplementedError
+
+    def plan(self) -> Mixture:
+        """Skip, or the base policy's mixture."""
+        return Mixture(SKIP, SKIP, 1.0) if self.skip and self.over_limit() else self.base_plan()
 
     def act(self, uniform: float) -> int:
         """Action of the coming round: ``first`` if and only if ``uniform < p``."""
@@ -155,15 +163,25 @@ class _Knapsack:
 
     def update(self, action: int, reward: float, cost: float) -> None:
         """Record one completed round; for a skip (-1) or null play (K) reward and cost must be 0."""
-        assert 0 <= action < self.K or reward == cost == 0.0, (
-            "skips and null plays have reward 0 and cost 0"
-        )
         if 0 <= action < self.K:
             self.n[action] += 1
             self.sum_r[action] += reward
             self.sum_c[action] += cost
             self.spent += cost
+        else:
+            assert reward == cost == 0.0, "skips and null plays have reward 0 and cost 0"
         self.rounds += 1
+
+
+def _alone(arm: int) -> Mixture:
+    return Mixture(arm, arm, 1.0)
+
+
+def _as_mixture(solution: LPSolution) -> Mixture:
+    """The LP's weights as a two-point mixture."""
+    if solution.high < 0:
+        return _alone(solution.low)
+    return Mixture(solution.high, solution.low, float(solution.weights[solution.high]))
 
 
 class SUAK(_Knapsack):
@@ -176,9 +194,7 @@ class SUAK(_Knapsack):
 
     def __init__(self, K: int, c: float, T: int | None = None) -> None:
         super().__init__(K, c)
-        self.T = T
-        self.sp = 0.0
-        self.np_ = 0
+        self.T, self.sp, self.np_ = T, 0.0, 0
 
     def uncertain(self) -> list[int]:
         """Real arms with ``|mean cost - c| <= 7 sqrt(1.5 ln t / N)`` (Eqs. (4)-(5))."""
@@ -189,16 +205,13 @@ class SUAK(_Knapsack):
 
     def branch(self) -> str:
         """Branch of the coming round: "skip_p", "skip_c", "explore" (uncertain arm) or "main"."""
-        if self.uncertain():
-            if self.sp + 1.0 > self.c * self.np_:
-                return "skip_p"
-            return "skip_c" if self.over_limit() else "explore"
-        return "skip_c" if self.over_limit() else "main"
+        explores = bool(self.uncertain())
+        if explores and self.sp + 1.0 > self.c * self.np_:
+            return "skip_p"
+        return "skip_c" if self.over_limit() else "explore" if explores else "main"
 
     def omega(self) -> float:
-        """Under-budgeting amount ``d / (2 + d - c)``, with d the smallest lower bound of a real
-        arm's cost gap (Eqs. (6)-(7)).
-        """
+        """d / (2 + d - c), d the smallest lower bound of a cost gap (Eqs. (6)-(7))."""
         rho, log_t = self.mean_c(), math.log(self.t)
         d = min(abs(rho[k] - self.c) - self.radius(k, 1.5, log_t) for k in range(self.K))
         return d / (2.0 + d - self.c)
@@ -210,8 +223,7 @@ class SUAK(_Knapsack):
 
     def base(self) -> LPSolution:
         """Optimistic base of the main rule (Alg. 2 lines 23-25)."""
-        upper, lower = self.bounds()
-        return lp_pair(upper, lower, self.c)
+        return lp_pair(*self.bounds(), self.c)
 
     def spare(self) -> float:
         """``b(t) = c t - Sc(t - 1) - ln t / omega^2`` (Alg. 2 line 26)."""
@@ -221,31 +233,26 @@ class SUAK(_Knapsack):
         """Mixture of the coming round (Alg. 2 lines 15-35 in the order of SPEC B.1)."""
         branch = self.branch()
         if branch in ("skip_p", "skip_c"):
-            return Mixture(SKIP, SKIP, 1.0)
+            return _alone(SKIP)
         if branch == "explore":
             # Fewest pulls, lowest index (point 4)
-            arm = min(self.uncertain(), key=lambda k: (int(self.n[k]), k))
-            return Mixture(arm, arm, 1.0)
+            return _alone(min(self.uncertain(), key=lambda k: (int(self.n[k]), k)))
         base = self.base()
         if base.high < 0:
-            return Mixture(base.low, base.low, 1.0)
+            return _alone(base.low)
         means = [*self.mean_c(), 0.0]
         # Line 25 names the costlier member by its mean; rho^L > c selects the same one (SPEC B.1
         # point 6).
         j, k = sorted((base.high, base.low), key=lambda i: means[i], reverse=True)
         w, b = self.omega(), self.spare()
         if b > means[j]:
-            p = 1.0 - w
-        elif b < means[k]:
-            p = w
-        else:
-            p = min(max((b - means[k]) / (means[j] - means[k]), w), 1.0 - w)
-        return Mixture(j, k, p)
+            return Mixture(j, k, 1.0 - w)
+        if b < means[k]:
+            return Mixture(j, k, w)
+        return Mixture(j, k, min(max((b - means[k]) / (means[j] - means[k]), w), 1.0 - w))
 
     def update(self, action: int, reward: float, cost: float) -> None:
-        """Record one round. S_p, N_p move only while an arm is uncertain: on pulls and on S_p
-        skips.
-        """
+        """S_p, N_p move only while an arm is uncertain: on pulls and on S_p skips."""
         branch = self.branch()
         super().update(action, reward, cost)
         if branch in ("skip_p", "explore") and 0 <= action < self.K:
@@ -255,56 +262,12 @@ class SUAK(_Knapsack):
             self.np_ += 1
 
 
-class _Skipping(_Knapsack):
-    """Skip wrapper: skip while ``Sc + 1 > c t``, before the base policy (SPEC B; P-SUAK Alg. 1 line
-    4).
-
-    ``skip=False`` gives the bare base policy. A skip advances t and changes no other counter of it.
-    """
-
-    def __init__(self, K: int, c: float, skip: bool = True) -> None:
-        super().__init__(K, c)
-        self.skip = skip
-        self.skips = 0
-
-    def plan(self) -> Mixture:
-        """Skip, or the base policy's mixture."""
-        if self.skip and self.over_limit():
-            return Mixture(SKIP, SKIP, 1.0)
-        return self.base_plan()
-
-    def base_plan(self) -> Mixture:
-        """Mixture of the base policy."""
-        raise NotImplementedError
-
-    def update(self, action: int, reward: float, cost: float) -> None:
-        """Record one completed round."""
-        super().update(action, reward, cost)
-        if action == SKIP:
-            self.skips += 1
-
-
-def _budget_rate(policy: _Knapsack, T: int) -> float:
-    """Remaining budget per remaining round, ``(c T - Sc) / (T - t + 1)`` clipped at 0 (SPEC B.2)."""
-    return max(policy.c * T - policy.spent, 0.0) / max(T - policy.t + 1, 1)
-
-
-def _as_mixture(solution: LPSolution) -> Mixture:
-    """The LP's weights as a two-point mixture."""
-    if solution.high < 0:
-        return Mixture(solution.low, solution.low, 1.0)
-    return Mixture(solution.high, solution.low, float(solution.weights[solution.high]))
-
-
-class OnePhase(_Skipping):
-    """OPS: optimistic LP on remaining budget and time, radius sqrt(a ln T / N) (P-SUAK Alg. 1; SPEC
-    B.2).
-    """
+class OnePhase(_Knapsack):
+    """OPS: optimistic LP on what is left, radius sqrt(a ln T / N) (Alg. 1; SPEC B.2)."""
 
     def __init__(self, K: int, c: float, T: int, a: float = 3.0, skip: bool = True) -> None:
         super().__init__(K, c, skip)
-        self.T = T
-        self.a = a
+        self.T, self.a = T, a
 
     def bounds(self) -> tuple[list[float], list[float]]:
         """``(mu^U, rho^L)``."""
@@ -313,18 +276,15 @@ class OnePhase(_Skipping):
 
     def solution(self) -> LPSolution:
         """LP at the current budget rate."""
-        upper, lower = self.bounds()
-        return lp_pair(upper, lower, _budget_rate(self, self.T))
+        return lp_pair(*self.bounds(), self.rate(self.T))
 
     def base_plan(self) -> Mixture:
         """Each arm once in index order, then the LP's mixture."""
-        for k in range(self.K):
-            if self.n[k] == 0:
-                return Mixture(k, k, 1.0)
-        return _as_mixture(self.solution())
+        arm = self.first_unpulled()
+        return _as_mixture(self.solution()) if arm is None else _alone(arm)
 
 
-class PrimalDualTwoPhase(_Skipping):
+class PrimalDualTwoPhase(_Knapsack):
     """PDS: sweeps until the optimal support is identified, then the OPS rule on it (SPEC B.3).
 
     ``x_star`` holds the identified arms (K = null arm), ``cost_slack`` is "the cost resource is in
@@ -338,12 +298,9 @@ class PrimalDualTwoPhase(_Skipping):
         self, K: int, c: float, T: int, a: float = 2.0, skip: bool = True, null_always: bool = True
     ) -> None:
         super().__init__(K, c, skip)
-        self.T = T
-        self.a = a
-        self.null_always = null_always
+        self.T, self.a, self.null_always = T, a, null_always
         self.x_star: set[int] = set()
-        self.cost_slack = False
-        self.sweep_pulls = 0
+        self.cost_slack, self.sweep_pulls = False, 0
 
     @property
     def phase(self) -> int:
@@ -367,13 +324,12 @@ class PrimalDualTwoPhase(_Skipping):
     def base_plan(self) -> Mixture:
         """Round robin in phase 1, the restricted LP's mixture in phase 2."""
         if self.phase == 1:
-            arm = self.sweep_pulls % self.K
-            return Mixture(arm, arm, 1.0)
+            return _alone(self.sweep_pulls % self.K)
         _, upper, lower, _ = self.bounds()
         outside = {k for k in range(self.K) if k not in self.x_star}
         if not self.null_always and self.K not in self.x_star:
             outside.add(self.K)
-        rate = _budget_rate(self, self.T)
+        rate = self.rate(self.T)
         solution = lp_pair(upper, lower, rate, forbidden=outside)
         if solution.low < 0:
             solution = lp_pair(upper, lower, rate, forbidden=outside - {self.K})
@@ -391,7 +347,7 @@ class PrimalDualTwoPhase(_Skipping):
                 self.cost_slack = self.cost_slack or slack < opt
 
 
-class UCBSimplex(_Skipping):
+class UCBSimplex(_Knapsack):
     """USS: basis of the LP with rewards r + lam eps and empirical costs, then load balancing (SPEC
     B.4).
 
@@ -406,29 +362,24 @@ class UCBSimplex(_Skipping):
         self.pair_cost: dict[tuple[int, int], float] = {}
 
     def basis(self) -> LPSolution | None:
-        """LP optimum with eps = sqrt(2 ln t / n), rewards not clipped; None while an arm has no
-        pull.
-        """
-        if any(n == 0 for n in self.n):
+        """LP optimum, eps = sqrt(2 ln t / n), rewards not clipped; None if unpulled."""
+        if self.first_unpulled() is not None:
             return None
         mu, log_t = self.mean_r(), math.log(self.t)
         boosted = [mu[k] + self.lam * self.radius(k, 2.0, log_t) for k in range(self.K)]
         return lp_pair(boosted, self.mean_c(), self.c)
 
     def base_plan(self) -> Mixture:
-        """Each arm once in index order; then the single arm, or the pair's member by ``b_x <= c
-        n_x``.
-        """
-        basis = self.basis()
+        """Each arm once; then the single arm, or the pair's member by b_x <= c n_x."""
+        basis, first = self.basis(), self.first_unpulled()
         if basis is None:
-            arm = next(k for k in range(self.K) if self.n[k] == 0)
-        elif basis.high < 0:
-            arm = basis.low
-        else:
-            pair = (basis.high, basis.low)
-            under = self.pair_cost.get(pair, 0.0) <= self.c * self.pair_n.get(pair, 0)
-            arm = basis.high if under else basis.low
-        return Mixture(arm, arm, 1.0)
+            assert first is not None
+            return _alone(first)
+        if basis.high < 0:
+            return _alone(basis.low)
+        pair = (basis.high, basis.low)
+        under = self.pair_cost.get(pair, 0.0) <= self.c * self.pair_n.get(pair, 0)
+        return _alone(basis.high if under else basis.low)
 
     def update(self, action: int, reward: float, cost: float) -> None:
         """Record one round; n_x, b_x of the selected pair move on every round that is not a skip."""

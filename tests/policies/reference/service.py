@@ -73,9 +73,7 @@ class Twin:
         ]
 
     def scores(self, round: int, rho: float) -> list[float]:
-        """ω-UCB with open pulls at their arm's current means; of an arm that nothing is known of at
-        0 and 1.
-        """
+        """ω-UCB with open pulls at their arm's means; unknown arms at 0 and 1."""
         indices = []
         for n, reward, cost, open_ in zip(self.n, self.reward, self.cost, self.open, strict=True):
             total = n + open_

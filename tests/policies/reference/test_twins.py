@@ -1,6 +1,4 @@
-"""The twins against what neither they nor the library were made of: solvers, formulas as printed,
-textbook numbers. All else they are held to by the policies that are compared with them.
-"""
+"""The twins against solvers, printed formulas, textbook numbers; all else by the policies."""
 
 from __future__ import annotations
 
@@ -139,9 +137,7 @@ def test_recurrences_of_the_paper() -> None:
 
 
 def test_kaplan_meier_has_the_textbook_s_numbers() -> None:
-    """6-MP remission times (Freireich et al. 1963), ties of events with censored times at 6 and at
-    10.
-    """
+    """6-MP remission times (Freireich et al. 1963), ties with censored times at 6 and 10."""
     exceeded = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
     history = [Round(float(x), 0.0, math.inf, math.nan) for x in exceeded]
     history += [Round(40.0, 0.0, float(x), float(x)) for x in (6, 6, 6, 7, 10, 13, 16, 22, 23)]
@@ -153,7 +149,7 @@ def test_kaplan_meier_has_the_textbook_s_numbers() -> None:
 @pytest.mark.parametrize(("width", "factors"), [("lambda", (1.03, 7, 11)), ("one", (1, 1, 1))])
 def test_ucb_reduction(width: str, factors: tuple[float, ...]) -> None:
     policy = UCBReduction(1, (0.3, 0.6, 1.0), alpha=1.3, width=width)
-    assert policy.choices() == frozenset({(0, 0)})
+    assert policy.initial_pair() == (0, 0)
     for j, reward, observed in [(2, 0.5, 0.4), (1, 0.7, None), (0, 0.9, 0.2), (0, 0.7, None)]:
         policy.update(0, j, reward, observed)
     means, root = ((0.88 - 0.03) / 2, -6.0, 0.46), math.sqrt(2.6 * math.log(5.0))
