@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import importlib.util
 import itertools
 import sys
 import time
@@ -33,6 +32,7 @@ HEADER = (
 )  # fmt: skip
 RHO, FOR_SPEED = 0.25, 0.55  # of the time: bits that are not known by then are left out
 Play = Callable[[int], float]  # a seed -> rounds that were played
+ENGINES = "kernel", "scan", "leap"
 
 
 class Sizes(NamedTuple):
@@ -45,12 +45,6 @@ class Sizes(NamedTuple):
 
 
 REHEARSED = Sizes((4,), (8, 16), (20, 40), 2)
-
-
-def engines() -> tuple[str, ...]:
-    """Those that are compared; the kernel, if this version has it."""
-    has_kernel = importlib.util.find_spec("jaxbandits._engine.kernel") is not None
-    return ("kernel",) * has_kernel + ("scan", "leap")
 
 
 class Day:
@@ -129,7 +123,7 @@ def compared(case: tuple[Any, Any, Any], replicates: int) -> dict[str, Any]:
     """What differs from scan's ledger, by engine; one that does not play the case is named."""
     options: dict[str, Any] = {"key": jax.random.key(1), "replicates": replicates, "marks": 7}
     results, refused, start = {}, [], time.monotonic()
-    for engine in engines():
+    for engine in ENGINES:
         try:
             results[engine] = jb.simulate(*case, **options, engine=engine)
         except jb.InputError:  # such as a leap of a policy that draws
@@ -178,12 +172,12 @@ def player(who: str, arms: int, lanes: int, rounds: int) -> Play:
 
 def runs(sizes: Sizes) -> Iterator[tuple[str, int, int, int]]:
     """(who, K, lanes, rounds): short runs first, then Thompson, then the long ones."""
-    everyone, (short, long) = (*engines(), "textbook"), sizes.rounds
+    everyone, (short, long) = (*ENGINES, "textbook"), sizes.rounds
     for arms, lanes in itertools.product(sizes.arms, sizes.lanes):
         # a textbook loop keeps whole arrays of floats: not of a hundred arms and 2¹⁷ lanes
         ours = everyone if lanes * arms <= 1 << 21 else everyone[:-1]
         yield from ((who, arms, lanes, short) for who in ours)
-    thompson = [f"BTS, {engine}" for engine in engines() if engine != "leap"]
+    thompson = [f"BTS, {engine}" for engine in ENGINES if engine != "leap"]
     for lanes in sizes.lanes[:2]:
         yield from ((who, sizes.arms[0], lanes, short) for who in thompson)
         yield from ((who, sizes.arms[0], lanes, long) for who in everyone)

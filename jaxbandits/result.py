@@ -53,7 +53,7 @@ class About:
     Attributes:
         parameters: of each setting: its ``policy`` (the class's name) and its parameters that are
             one number.
-        engines: of each setting, ``"scan"``, ``"leap"`` or ``"merge"``.
+        engines: of each setting, ``"scan"``, ``"leap"``, ``"merge"`` or ``"kernel"``.
         why_scan: why a faster engine was not taken, if one was looked for.
         why_plain: what kept a CPU from playing rounds as one native function, the compiler's words.
         environment: the class's name.

@@ -72,7 +72,8 @@ def simulate(
             :meth:`Result.linear`). 8 bytes a number.
         engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose
             scores rest, many rounds at a time, with the same bits; ``"auto"`` leaps where it can
-            and where that repays its longer compilation (``about.why_scan`` says why not).
+            and where that repays its longer compilation (``about.why_scan`` says why not);
+            ``"kernel"`` plays the rounds of ``"scan"`` in one kernel of an NVIDIA GPU.
         max_rounds: end a lane after this many rounds at the latest. Default: what no lane should
             need, from the instance's budget and cheapest arm.
         instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to

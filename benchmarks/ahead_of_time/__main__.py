@@ -2,10 +2,12 @@
 [--budget FILE] [--out DIR]
 
 Compiles the engines' programs for an H100, a TPU or this CPU, with or without the device, and says
-for each loop what one turn launches and how many bytes a slot it reads and writes. The exit status
-is 1 if a case does not compile, calls something outside of the program (CUDA), computes in float64,
-if the scan and the leap engine compute one score in different ways (the same bits would end there),
-takes more memory than the pool reckons with, or more launches or bytes than FILE allows.
+for each loop what one turn launches and how many bytes a slot it reads and writes; of the kernel
+engine, its registers and the instructions of a round. The exit status is 1 if a case does not
+compile, calls something outside of the program (CUDA), computes in float64, if the scan and the
+leap engine compute one score in different ways (the same bits would end there), if a kernel spills
+or may join a product and a sum, or if a case takes more memory than the pool reckons with, or more
+launches, bytes or instructions than FILE allows.
 
 What it needs besides jax: cuda: the wheels jax-cuda13-plugin and jax-cuda13-pjrt of jax's own
 version, ptxas on PATH or the wheel nvidia-cuda-nvcc; tpu: libtpu. In an environment of their own:
@@ -18,11 +20,13 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 from benchmarks.ahead_of_time.cases import SAME_SCORE, SLOTS, cases, lowered
 from benchmarks.ahead_of_time.hlo import faults, loops, score_formulas
+from benchmarks.ahead_of_time.ptx import Kernel, kernel_in
 from benchmarks.common import write
 
 HEADER = (
@@ -69,7 +73,10 @@ def main():
 
     device = target(arguments.platform)
     selection = {
-        name: case for name, case in cases().items() if not arguments.only or name in arguments.only
+        name: case
+        for name, case in cases().items()
+        if name in (arguments.only or (name,))
+        and (arguments.platform == "cuda" or case[-1] != "kernel")
     }
     if missing := set(arguments.only or ()) - set(selection):
         raise SystemExit(
@@ -80,13 +87,17 @@ def main():
         f"{device.device_kind}, jax {jax.__version__}, {arguments.slots} slots, {time.strftime('%Y-%m-%d')}",
         flush=True,
     )
-    rows, wrong, formulas = [], [], set()
+    rows, kernels, wrong, formulas = [], [], [], set()
     for name, case in selection.items():
         try:
-            program, state = lowered(name, case, arguments.slots, device, options)
-            start = time.perf_counter()
-            compiled = program.compile()
-            seconds = time.perf_counter() - start
+            with tempfile.TemporaryDirectory() as folder:
+                dumps = {"xla_dump_to": folder} if case[-1] == "kernel" else {}
+                program, state = lowered(name, case, arguments.slots, device, options | dumps)
+                start = time.perf_counter()
+                compiled = program.compile()
+                seconds = time.perf_counter() - start
+                if (kernel := kernel_in(Path(folder))) is not None:
+                    kernels.append((name, *kernel, round(seconds, 1)))
         except (
             Exception
         ) as problem:  # whatever a compiler says: the other cases are compiled all the same
@@ -108,15 +119,26 @@ def main():
         rows += _rows(
             name, loops(text), arguments.slots, memory.temp_size_in_bytes, states, seconds
         )
+    for name, *numbers, _ in kernels:
+        facts = dict(zip(Kernel._fields, numbers, strict=True))
+        print(f"{name}:", ", ".join(f"{count} {fact}" for fact, count in facts.items()))
+        if facts["spilled"] or facts["loose"]:
+            wrong.append(f"{name}: the kernel spills, or may join a product and a sum")
     if arguments.platform == "cuda" and len(formulas) > 1:
         wrong.append(
             f"one score is computed in {len(formulas)} ways: {', '.join(x[:300] for x in sorted(formulas))}"
         )
     if arguments.budget is not None:
-        wrong += beyond(rows, json.loads(arguments.budget.read_text())[arguments.platform])
+        budget = json.loads(arguments.budget.read_text())
+        wrong += beyond(rows, budget[arguments.platform]) + dearer(kernels, budget["kernel"])
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
         write(arguments.out / f"ahead_of_time_{arguments.platform}.csv", [HEADER, *rows])
+        if kernels:
+            write(
+                arguments.out / "ahead_of_time_kernels.csv",
+                [("case", *Kernel._fields, "compile_s"), *kernels],
+            )
     print("\n".join(wrong) or "all is well")
     return int(bool(wrong))
 
@@ -173,6 +195,17 @@ def beyond(rows, budget):
                 wrong.append(
                     f"{case}, {loop}: {measured[0]} launches and {measured[1]} B; at most {launches} and {size}"
                 )
+    return wrong
+
+
+def dearer(kernels, budget):
+    """Lines about kernels with more than ``{case: {fact: most}}``."""
+    wrong = []
+    for case, *facts, _ in kernels:
+        for fact, count in zip(Kernel._fields, facts, strict=True):
+            most = budget.get(case, {}).get(fact, count)
+            if count > most:
+                wrong.append(f"{case}: {count} {fact}; at most {most}")
     return wrong
 
 

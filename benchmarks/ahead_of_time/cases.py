@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 SLOTS = 1 << 14
@@ -39,6 +40,9 @@ def cases():
         "leap-rcb-472": (p.SampledArms(p.RCB(), arms=472), ratios, forfeits, "leap"),
         "scan-bzoom": (zoom, valley, forfeits, "scan"),
         "merge-bzoom": (zoom, valley, forfeits, "auto"),
+        "kernel-omega-10": (omega, ten, counts, "kernel"),
+        "kernel-omega-100": (omega, hundred, counts, "kernel"),
+        "kernel-bts-10": (thompson, ten, counts, "kernel"),
     }
 
 
@@ -75,5 +79,21 @@ def lowered(name: str, case: Any, slots: int, device: Any, options: dict[str, An
         donate_argnames=("pool",),
         compiler_options=options or None,
     )
-    program = play.lower(task.engine, False, *shapes)
+    with _described(device):
+        program = play.lower(task.engine, False, *shapes)
     return program, driver.state_bytes(task, slots)
+
+
+def _described(device: Any) -> Any:
+    """Since jax 0.12 a kernel asks for which kind of device it is written, if none is there."""
+    import jax
+
+    if jax.__version_info__ < (0, 12) or device.platform != "gpu":
+        return contextlib.nullcontext()
+    from jax._src.mesh import AbstractDevice  # no public name yet
+
+    axes = {"axis_types": (jax.sharding.AxisType.Auto,)}
+    kind = AbstractDevice(device.device_kind, 132, "gpu")
+    return jax.sharding.use_abstract_mesh(
+        jax.sharding.AbstractMesh((1,), ("x",), abstract_device=kind, **axes)
+    )

@@ -63,5 +63,27 @@ def lines(target: str = "cuda") -> list[str]:
     return table
 
 
+KERNELS = {
+    "kernel-omega-10": "ω-UCB, K = 10: two lanes in a warp",
+    "kernel-bts-10": "BTS, K = 10: two lanes in a warp",
+    "kernel-omega-100": "ω-UCB, K = 100: a lane in a warp",
+}
+
+
+def kernel_lines() -> list[str]:
+    """The table of the kernel engine."""
+    with open(TABLES / "kernels.csv", newline="") as file:
+        facts = {row["case"]: row for row in csv.DictReader(file)}
+    columns = "registers", "spilled", "instructions", "fused", "loose", "compile_s"
+    table = [
+        "| kernel | registers | bytes spilled | instructions a round | fused | may be fused | s to compile |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for case, words in KERNELS.items():
+        numbers = " | ".join(f"{float(facts[case][x]):,g}" for x in columns)
+        table.append(f"| {words} | {numbers} |")
+    return table
+
+
 if __name__ == "__main__":
-    print("\n".join([*lines("cuda"), "", *lines("tpu")]))
+    print("\n".join([*lines("cuda"), "", *kernel_lines(), "", *lines("tpu")]))

@@ -21,7 +21,7 @@ from jax.extend.core import Literal
 from jaxbandits.core.checks import in_a_line
 
 # What is done to each number by itself.
-_EACH = re.compile(
+EACH = re.compile(
     "abs|a?(sin|cos|tan)h?|add(_any)?|and|atan2|bitcast_convert_type|cbrt|ceil|clamp|clz|copy(_p)?"
     "|convert_element_type|div|erf(_inv|c)?|expm?[12]?|floor|[gl][et]|integer_pow|is_finite|lgamma"
     "|log(1p|istic)?|max|min|mul|neg?|nextafter|not|once|x?or|eq|population_count|pow|rem|round"
@@ -33,7 +33,7 @@ _ALONG = re.compile(
     "|reduce_(and|max|min|or|prod|sum|xor)"
 )
 # What plays a trace, and under which name it keeps it.
-_WITHIN = re.compile("p?jit|closed_call|core_call|custom_[jv]vp_call|checkpoint|remat2")
+WITHIN = re.compile("p?jit|closed_call|core_call|custom_[jv]vp_call|checkpoint|remat2")
 _KEPT_AS = "jaxpr", "call_jaxpr", "fun_jaxpr"
 
 
@@ -70,10 +70,19 @@ def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
     return of_many
 
 
-def _inner(e: Any) -> tuple[Any, Sequence[Any]]:
+def inner(e: Any) -> tuple[Any, Sequence[Any]]:
     """The trace that an equation plays, and its constants."""
-    inner = next(e.params[name] for name in _KEPT_AS if name in e.params)
-    return getattr(inner, "jaxpr", inner), getattr(inner, "consts", ())
+    within = next(e.params[name] for name in _KEPT_AS if name in e.params)
+    return getattr(within, "jaxpr", within), getattr(within, "consts", ())
+
+
+def scan_parts(params: Any, count: int) -> tuple[int, int]:
+    """Where the carry of a scan with so many arguments begins, and its rows."""
+    if "ft_in" not in params:  # before jax 0.12
+        return params["num_consts"], params["num_consts"] + params["num_carry"]
+    parts = tuple(params["ft_in"].update(range(count)).unpack())
+    n, carried = (len(list(part)) for part in parts[:2])
+    return n, n + carried
 
 
 def _depends(jaxpr: Any, each: Sequence[bool]) -> list[bool]:
@@ -85,8 +94,8 @@ def _depends(jaxpr: Any, each: Sequence[bool]) -> list[bool]:
 
     for e in jaxpr.eqns:
         ins = list(map(of, e.invars))
-        is_within = _WITHIN.fullmatch(e.primitive.name)
-        outs = _depends(_inner(e)[0], ins) if is_within else [any(ins)] * len(e.outvars)
+        is_within = WITHIN.fullmatch(e.primitive.name)
+        outs = _depends(inner(e)[0], ins) if is_within else [any(ins)] * len(e.outvars)
         known.update(zip(e.outvars, outs, strict=True))
     return list(map(of, jaxpr.outvars))
 
@@ -103,36 +112,48 @@ def _steady(
         carry = new
 
 
-class _Lanes:
+class Rewriter:
+    """Plays a trace in values of its own kind, which ``shared`` makes and ``equation`` computes."""
+
+    shared: Callable[[Any], Any]  # the value of a constant
+    equation: Callable[[Any, list[Any]], list[Any]]  # what an equation gives for these values
+
+    def run(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """The results of a trace."""
+        known = dict(zip(jaxpr.constvars, map(self.shared, consts), strict=True))
+        known |= dict(zip(jaxpr.invars, args, strict=True))
+
+        def read(v: Any) -> Any:
+            if not isinstance(v, Literal):
+                return known[v]
+            aval: Any = v.aval
+            return self.shared(np.asarray(v.val, aval.dtype))
+
+        for e in jaxpr.eqns:
+            known.update(zip(e.outvars, self.equation(e, list(map(read, e.invars))), strict=True))
+        return list(map(read, jaxpr.outvars))
+
+
+class _Lanes(Rewriter):
     """So many lanes; ``p_…`` is the rule of the primitive of that name."""
 
     def __init__(self, count: int):
         self.count = count
 
-    def run(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[_Value]) -> list[_Value]:
-        """The results of a trace."""
-        known = dict(zip(jaxpr.constvars, (_Value(x, False) for x in consts), strict=True))
-        known |= dict(zip(jaxpr.invars, args, strict=True))
+    def shared(self, x: Any) -> _Value:
+        """What all lanes share."""
+        return _Value(x, False)
 
-        def read(v: Any) -> _Value:
-            if not isinstance(v, Literal):
-                return known[v]
-            aval: Any = v.aval
-            return _Value(np.asarray(v.val, aval.dtype), False)
-
-        for e in jaxpr.eqns:
-            known.update(zip(e.outvars, self._equation(e, list(map(read, e.invars))), strict=True))
-        return list(map(read, jaxpr.outvars))
-
-    def _equation(self, e: Any, ins: list[_Value]) -> list[_Value]:
+    def equation(self, e: Any, ins: list[_Value]) -> list[_Value]:
+        """By a rule, or by jax's own one for batches."""
         name = e.primitive.name
-        if _WITHIN.fullmatch(name):
-            return self.run(*_inner(e), ins)
+        if WITHIN.fullmatch(name):
+            return self.run(*inner(e), ins)
         if not any(v.each for v in ins):
             return self._bound(e, [v.x for v in ins], False)
         if (rule := getattr(self, f"p_{name}", None)) is not None:
             return rule(e, *ins)  # type: ignore[no-any-return]
-        if _EACH.fullmatch(name):
+        if EACH.fullmatch(name):
             rank = len(e.outvars[0].aval.shape)
             if all(len(v.aval.shape) in (0, rank) for v in e.invars):
                 return self._each(e, ins)
@@ -232,12 +253,7 @@ class _Lanes:
     def p_scan(self, e: Any, *ins: _Value) -> list[_Value]:
         """A loop of so many turns."""
         p, inner = e.params, e.params["jaxpr"]
-        if "ft_in" in p:  # since jax 0.12
-            parts = p["ft_in"].update(range(len(ins))).unpack()
-            n, carried = (len(list(part)) for part in tuple(parts)[:2])
-        else:
-            n, carried = p["num_consts"], p["num_carry"]
-        m = n + carried
+        n, m = scan_parts(p, len(ins))
         before = [[v.each for v in part] for part in (ins[:n], ins[n:m], ins[m:])]
         each = _steady(inner.jaxpr, *before)
 

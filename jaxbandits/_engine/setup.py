@@ -51,7 +51,7 @@ from jaxbandits.core.pytrees import check_static, leaf_fields
 from jaxbandits.core.settings import Settings, labels_of, refuse_twice
 from jaxbandits.core.streams import Domain, domain_key, lane_key, root_key
 
-ENGINES = ("auto", "leap", "scan")
+ENGINES = ("auto", "kernel", "leap", "scan")
 _MOST_SETS = 20_000
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -204,6 +204,8 @@ def lay_out(
                 program=program,
             )
         )
+        if engine == "kernel" or (engine == "auto" and jax.default_backend() == "gpu"):
+            tasks[-1] = _in_one_kernel(engine, tasks[-1], chunk, expected.mean() / shares.size)
     void: dict[Any, int] = {}  # promises that somebody made, and that do not count
     for task in tasks if engine == "auto" else ():
         promises = (
@@ -715,7 +717,7 @@ def _engine(
     """The engine for about so many rounds in all, and why it is the scan engine if another one was
     allowed.
     """
-    if engine == "scan":
+    if engine in ("scan", "kernel"):  # a kernel plays the scan's rounds
         return scan, None
     candidate = time_parallel(policy, environment, constraint)
     if not isinstance(candidate, str):
@@ -731,6 +733,25 @@ def _engine(
     if engine == "leap":
         raise InputError(f"engine: 'leap' given, but {candidate}; it must be 'auto' or 'scan'")
     return scan, candidate
+
+
+def _in_one_kernel(engine: str, task: Task, chunk: int | None, between: float) -> Task:
+    """The task for the kernel engine, if that is asked for, or is faster on a GPU and plays it."""
+    from jaxbandits._engine import kernel  # when it is asked for: what it stands on may be gone
+
+    if engine == "auto" and not kernel.is_faster(task):
+        return task
+    if (lacking := kernel.why_not(task)) is not None:
+        if engine == "kernel":
+            raise InputError(
+                f"engine: 'kernel' given, but {lacking}; it must be 'auto', 'leap' or 'scan'"
+            )
+        why_scan = task.why_scan or lacking
+        return dataclasses.replace(task, why_scan=why_scan) if task.engine is scan else task
+    if jax.default_backend() == "cpu":
+        warnings.warn("engine: 'kernel' on a CPU is interpreted, slowly, for tests", stacklevel=6)
+    rounds = min(chunk or kernel.rounds_between(between), int(task.cap.max()))
+    return dataclasses.replace(task, engine=kernel, chunk=rounds, why_scan=None)
 
 
 def time_parallel(
