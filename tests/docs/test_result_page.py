@@ -61,7 +61,7 @@ def test_axes_and_units_are_those_of_the_class() -> None:
     }
     arguments |= {"budget_regret(budget)": (4.0,)}
     checked = set()
-    for first, letters, unit, _ in rows("What was measured"):
+    for first, letters, unit, _ in rows("Views"):
         for name, view_unit in zip(
             re.findall(r"`(.+?)`", first), (unit.split(", ") * 2), strict=False
         ):
@@ -79,12 +79,12 @@ def test_axes_and_units_are_those_of_the_class() -> None:
 
 
 def test_words_and_fields() -> None:
-    (row,) = (row for row in rows("What was measured") if row[0] == "`status`")
+    (row,) = (row for row in rows("Views") if row[0] == "`status`")
     assert names(row[3]) == {status.name.lower() for status in jb.Status} - {"running"}
-    (row,) = (row for row in rows("What it keeps") if row[0] == "`about`")
+    (row,) = (row for row in rows("Stored fields") if row[0] == "`about`")
     assert names(row[1]) <= {field.name for field in dataclasses.fields(About)}
     assert len(names(row[1])) >= 7
-    (row,) = (row for row in rows("What it keeps") if row[0] == "`ledger`")
+    (row,) = (row for row in rows("Stored fields") if row[0] == "`ledger`")
     plain = {name for name in sample_result().ledger if ":" not in name}
     assert names(row[1]) == plain
     assert {f"{name.split(':')[0]}:" for name in sample_result().ledger if ":" in name} <= set(
