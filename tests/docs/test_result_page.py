@@ -48,7 +48,7 @@ def test_every_public_name_is_on_the_page() -> None:
     public |= {field.name for field in dataclasses.fields(jb.Result)}
     assert public - names(PAGE) - {"load"} == set() and "`Result.load(path)`" in PAGE
     listed = set().union(
-        *(names(row[0]) for title in ("What was measured", "What it keeps") for row in rows(title))
+        *(names(row[0]) for title in ("Views", "Stored fields") for row in rows(title))
     )
     assert listed - public == set()
 
