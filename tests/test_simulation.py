@@ -50,7 +50,7 @@ ROWS: list[tuple[Callable[[], object], str, str]] = [
     (lambda: play(policies.BestRatioOracle([0.5, NAN], [1, 1])), "BestRatioOracle.mean_reward", "nan"),
     (lambda: play(policies.SUAK(c=0.5, horizon=2**31)), "SUAK.horizon", "2147483648"),
     (lambda: play(FixedSplit([0.0, 0.0])), "FixedSplit.weights", "0., 0."),
-    (lambda: play(FixedSplit([0.5, 0.5, 0.5])), "FixedSplit.weights", "0.5"),
+    (lambda: play(FixedSplit([0.5, 0.5, 0.5])), "FixedSplit.weights", "3 numbers"),
     (lambda: play(FixedSplit([3e38, 3e38])), "FixedSplit.weights", "3e+38"),
     (lambda: play([]), "policies", "none"),
     (lambda: play(OmegaUCB(rho=[0.25, 1.0, 0.25])), "policies", "OmegaUCB(rho=0.25)"),
