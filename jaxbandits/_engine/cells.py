@@ -163,6 +163,7 @@ _MOVES: dict[str, Callable[..., Any]] = {
     "split": lambda e, x: np.split(x, np.cumsum(e.params["sizes"])[:-1], e.params["axis"]),
     "stack": lambda e, *xs: np.stack(xs, e.params["axis"]),
     "transpose": lambda e, x: x.transpose(e.params["permutation"]),
+    "unstack": lambda e, x: _rows(np.moveaxis(x, e.params["axis"], 0)),
 }  # fmt: skip
 _MOVES |= dict.fromkeys(("expand_dims", "squeeze"), _MOVES["reshape"])
 
