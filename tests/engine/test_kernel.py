@@ -3,6 +3,7 @@ noticed.
 """
 
 import dataclasses
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -149,6 +150,10 @@ CASES: dict[str, Callable[[int], Case]] = {
     "forfeits": lambda k: (OMEGA, bernoulli(k), jb.TotalBudget(BUDGET, last_pull="forfeits")),
     "rcucb": watched,
 }
+# One of each kind. All of them, with 3, 20 and 100 arms too, take half an hour on two cores:
+# JAXBANDITS_WHOLE_TABLES=1 python -m pytest tests/engine/test_kernel.py -m integration
+WHOLE = "JAXBANDITS_WHOLE_TABLES" in os.environ
+KINDS = "omega", "kl-sc", "bts", "odd", "suak", "two resources", "windowed", "in flight", "closing"
 
 
 def played(case: Case, engine: str, replicates: int = 4) -> jb.Result:
@@ -183,21 +188,21 @@ def test_a_policy_of_the_user_has_them() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES if WHOLE else KINDS)
 def test_every_policy_and_world_has_them(name: str) -> None:
     assert differences(CASES[name](10)) == []
 
 
 # What takes long to compile for a CPU stands at ten arms only.
 @pytest.mark.integration
-@pytest.mark.parametrize("name", ["omega", "pd-bwk", "bts", "odd", "beta", "drift"])
+@pytest.mark.parametrize("name", ["omega", *["pd-bwk", "bts", "odd", "beta", "drift"] * WHOLE])
 @pytest.mark.parametrize("arms", [3, 20])
 def test_few_arms_and_some_more_have_them(name: str, arms: int) -> None:
     assert differences(CASES[name](arms)) == []
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", ["omega", "m", "pd-bwk"])
+@pytest.mark.parametrize("name", ["omega", *["m", "pd-bwk"] * WHOLE])
 def test_many_arms_have_them(name: str) -> None:
     assert differences(CASES[name](100)) == []
 
