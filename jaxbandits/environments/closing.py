@@ -483,7 +483,7 @@ def _scheduled(
     fixed = np.broadcast_to(np.append(limit, lengths), (len(clock), len(rows) - 1))
     limits = np.column_stack([clock, fixed])
     finite = np.isfinite(limits).all(axis=0)
-    every = np.broadcast_to(rows[finite], (len(clock), finite.sum(), len(k)))
+    every = np.broadcast_to(rows[finite], (len(clock), *rows[finite].shape))
     gain = np.broadcast_to(reward[k], (len(clock), len(k)))
     vertex = solved(gain, every, limits[:, finite], np.ones(gain.shape, bool))
     # The price of the money is what one more unit of it would bring.
