@@ -383,9 +383,9 @@ def test_whoever_asks_for_scores_alone_refuses_a_policy_with_more_of_its_own() -
         theta=0.5
     )
     for estimator in (policy_score, straight_through):
-        with pytest.raises(jb.InputError, match="policy: '?Odd'? given"):
+        with pytest.raises(jb.InputError, match=r"policy: '?Odd'? given"):
             estimator.estimate(always, arms(), jb.Horizon(5), wrt="theta", key=KEY, replicates=4)
-    with pytest.raises(jb.InputError, match="policy: '?Odd'? given"):
+    with pytest.raises(jb.InputError, match=r"policy: '?Odd'? given"):
         exact.choice_of(always)
 
 
