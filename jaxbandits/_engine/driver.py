@@ -536,6 +536,7 @@ class Shapes:
         self.carry: Callable[[int], scan.Carry] = cache(partial(_resized, carry))
         self.outcome: Callable[[int], EndedLane] = cache(partial(_resized, outcome))
         self.bytes: Callable[[int], int] = cache(self._bytes)
+        self.state_bytes = tree_bytes(self.carry(1).state)  # of one lane
 
     def _bytes(self, slots: int) -> int:
         seats = seats_for(slots)

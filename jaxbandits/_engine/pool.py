@@ -100,8 +100,8 @@ def usual_slots(
     wide = not native or is_short(task)
     fast = task.engine.CPU_SLOTS[wide] if on_cpu else _DEVICE_SLOTS
     if on_cpu and not wide:
-        of_lane = driver.tree_bytes(task.shapes.carry(1).state)
-        fast = min(fast, max(_power_of_two(_NATIVE_BYTES // of_lane), _LEAST_NATIVE))
+        few = _power_of_two(_NATIVE_BYTES // task.shapes.state_bytes)
+        fast = min(fast, max(few, _LEAST_NATIVE))
     share = -(-(lanes or task.order.size) // workers)
     slots = min(fast, 1 << (share - 1).bit_length())
     sharers = -(-workers // len(devices))  # workers that share a device's memory
@@ -325,8 +325,8 @@ class Queue:
         """Keep a state whose lanes have all ended."""
         if self.task.shapes.bytes(pool.seat.size) <= _SPARE_BYTES:
             _SPARES[key] = pool
-            if len(_SPARES) > _SPARES_KEPT:
-                _SPARES.pop(next(iter(_SPARES)), None)
+            for oldest in list(_SPARES)[:-_SPARES_KEPT]:
+                _SPARES.pop(oldest, None)  # another thread may have taken it
 
     def _blank(self, device: Any, slots: int) -> driver.Pool:
         """The state of empty slots."""

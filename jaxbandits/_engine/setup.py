@@ -46,6 +46,7 @@ from jaxbandits.core.protocol import (
     Possible,
     Status,
     View,
+    unknown,
 )
 from jaxbandits.core.pytrees import check_static, leaf_fields
 from jaxbandits.core.settings import Settings, labels_of, refuse_twice
@@ -228,7 +229,7 @@ def lay_out(
             stacklevel=5,
         )
     if benchmarks and max(sizes) > 1:  # they know of one arm a round
-        benchmarks = {"moving": _unknown}
+        benchmarks = {"moving": unknown}
     if benchmarks:
         # Over the whole run; what could be gained by a mark the functions say.
         whole = benchmarks["moving"](np.arange(environment.instances), in_units)[:, -1]
@@ -247,11 +248,6 @@ def lay_out(
     )
 
 
-def _unknown(instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """A benchmark that nobody has worked out."""
-    return np.full(clock.shape, np.nan)
-
-
 def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...], float]:
     """What is recorded at marks beside the account, names of the world's summary; and how many
     bytes it takes.
@@ -262,13 +258,13 @@ def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...]
     world = at_instance(jax.tree.map(jnp.asarray, environment), jnp.int32(0))
     summary = jax.eval_shape(lambda: world.summary(world.start()))
     whole = {name: x for name, x in summary.items() if x.dtype == jnp.int32}
-    if unknown := [name for name in names if name not in whole]:
+    if missing := [name for name in names if name not in whole]:
         must = (
             f"one of {', '.join(whole)}"
             if whole
             else f"left out: {type(environment).__name__} tells none"
         )
-        raise bad("record", unknown[0], must)
+        raise bad("record", missing[0], must)
     return names, 8.0 * sum(float(np.prod(whole[name].shape)) for name in names)
 
 

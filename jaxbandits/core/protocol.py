@@ -159,6 +159,11 @@ class _Fields(Shown):
 Possible = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see Environment.benchmarks
 
 
+def unknown(instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """A benchmark that nobody has worked out, as NaN."""
+    return np.full(clock.shape, np.nan)
+
+
 class Environment(_Fields):
     """A world of ``instances`` independent problems. Leaves carry a leading instance axis.
 

@@ -18,7 +18,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError, bad, numbers, whole_number
-from jaxbandits.core.protocol import Constraint, Environment, Outcome, Possible
+from jaxbandits.core.protocol import Constraint, Environment, Outcome, Possible, unknown
 from jaxbandits.core.pytrees import Pytree, leaf, pytree
 from jaxbandits.environments.closing import exchanges, first_rounds
 from jaxbandits.environments.finite import AroundWorld, FiniteArms
@@ -254,7 +254,7 @@ class Piecewise(AroundWorld):
         money = isinstance(constraint, TotalBudget)
         is_solved = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
         if not is_solved:
-            return {"moving": _unknown, "fixed": _unknown}
+            return {"moving": unknown, "fixed": unknown}
         reward, cost = self._tables()
         # With rounds as the clock every pull costs one, and nobody can do better than the best of
         # each round.
@@ -268,12 +268,12 @@ class Piecewise(AroundWorld):
         # Who sees contexts earns more than the best of the mean rewards.
         found = None if money else self._best_by_context()
         if found is None:
-            return {"moving": _unknown, "fixed": fixed}
+            return {"moving": unknown, "fixed": fixed}
         best_rewards, exact = found[0][..., None], found[1]
         seen = functools.partial(
             self._benchmark, _by_round, best_rewards, np.ones_like(best_rewards)
         )
-        errors = {} if exact else {"moving_error": _unknown, "fixed_error": _unknown}
+        errors = {} if exact else {"moving_error": unknown, "fixed_error": unknown}
         return {"moving": seen, "fixed": fixed, **errors}
 
     def _best_by_context(self) -> tuple[np.ndarray, bool] | None:
@@ -371,11 +371,6 @@ def _best_alone(
     return np.max(
         [_alone(start, r, c, clock) for r, c in zip(reward.T, cost.T, strict=True)], axis=0
     )
-
-
-def _unknown(instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """A benchmark that is not known, as NaN."""
-    return np.full(clock.shape, np.nan)
 
 
 class _Ending(NamedTuple):

@@ -260,3 +260,31 @@ def test_cuda_graphs_can_be_turned_off(monkeypatch):
     assert "xla_gpu_enable_command_buffer" not in driver.options("gpu")
     assert "WHILE" in driver.options("gpu", captured=True)["xla_gpu_enable_command_buffer"]
     assert driver.options("cpu", captured=True) == driver.options("cpu", captured=False) != {}
+
+
+def test_a_state_that_is_kept_plays_as_a_new_one(monkeypatch):
+    """Whoever played with it before: here other instances and a longer budget, to other marks."""
+    monkeypatch.setattr(pool, "_SPARES", {})
+    other = jb.environments.random_bernoulli(jax.random.key(5), instances=40, arms=3)
+    longer = jb.TotalBudget(9.0, last_pull="counts")
+    new = play()
+    jb.simulate(jb.policies.OmegaUCB(), other, longer, key=jax.random.key(2), engine="scan")
+    kept = {key: id(state) for key, state in pool._SPARES.items()}
+    same(new, play())
+    assert kept and {key: id(pool._SPARES[key]) for key in kept} != kept, "it was taken"
+    monkeypatch.setattr(pool, "_SPARES_KEPT", 1)
+    same(new, play(chunk=3), play(slots=2), play(slots=4))
+    assert len(pool._SPARES) == 1, "the oldest goes"
+    monkeypatch.setattr(pool, "_SPARE_BYTES", 0)
+    pool._SPARES.clear()
+    same(new, play())
+    assert not pool._SPARES, "none that takes much memory"
+
+
+def test_large_states_are_few_in_a_native_program(monkeypatch):
+    task, places = the_task(), jax.local_devices()[:1]
+    monkeypatch.setattr(pool, "is_short", lambda task: False)
+    for fit, slots in ((100, 32), (31, 16), (9, 8), (1, 8)):
+        monkeypatch.setattr(pool, "_NATIVE_BYTES", fit * task.shapes.state_bytes)
+        assert pool.usual_slots(task, 1, places) == slots
+        assert pool.usual_slots(task, 1, places, native=False) == 64

@@ -623,11 +623,10 @@ def _check(rows: _Rows, wide: bool) -> None:
             raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
     if kind == "log" and not wide and "pulls" not in sheet.columns:
         reason = "" if again else "no name has two rows"
-        is_daily = time is not None and bool((time == time.astype("datetime64[D]")).all())
-        if is_daily and len({*zip(code.tolist(), np.asarray(time).tolist(), strict=True)}) == len(
-            code
-        ):
-            reason = reason or "every name has one row for each day"
+        if time is not None and (time == time.astype("datetime64[D]")).all():
+            days = {*zip(code.tolist(), time.tolist(), strict=True)}
+            if len(days) == len(code):
+                reason = reason or "every name has one row for each day"
         if reason:
             say = "Say --columns pulls=… (what counts them), or pulls=1"
             raise sheet.error(f"{reason}: is a row one pull? {say}")
