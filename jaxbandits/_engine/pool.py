@@ -64,8 +64,8 @@ class CallLength:
 # --- how many workers and slots: what the devices and their memory allow ---------------------------------------
 
 
-# States of a native program's lanes, and the fewest lanes. (LinUCB, K = 10, d = 26: 58 kB a lane, 8
-# lanes are a quarter faster than 32.)
+# States of a native program's lanes, and the fewest lanes. (LinUCB, K = 10, d = 26: 58 kB a lane,
+# 8 lanes have 1.15 times the speed of 32; K = 50, d = 5: 14 kB, 32 have 1.1 times that of 8.)
 _NATIVE_BYTES, _LEAST_NATIVE = 1 << 19, 8
 _DEVICE_SLOTS = 1 << 17  # a launch costs the same for a thousand lanes as for a hundred thousand
 # One plays while the host serves the other; with few lanes they only hinder each other (an H100,
