@@ -175,7 +175,7 @@ def _extreme(kind: Any, sign: int) -> Any:
     return jnp.iinfo(kind).max if sign > 0 else jnp.iinfo(kind).min
 
 
-def _in_order(*xs: Any, axis: int, keys: int, largest: bool = False) -> list[jax.Array]:
+def _in_order(*xs: Any, axis: int, keys: int) -> list[jax.Array]:
     """In order along an axis: each number at its rank, which is how many come before it."""
     xs = tuple(jnp.moveaxis(x, axis, -1) for x in xs)
     rank, square = xs[0].ndim, (*xs[0].shape, xs[0].shape[-1])
@@ -183,9 +183,7 @@ def _in_order(*xs: Any, axis: int, keys: int, largest: bool = False) -> list[jax
     is_first = before < place  # of equal ones
     for x in reversed(xs[:keys]):
         a, b = x[..., :, None], x[..., None, :]
-        is_less = a > b if largest else a < b
-        odd, other = (a, b) if largest else (b, a)  # what is no number is larger than all
-        is_less |= (odd != odd) & (other == other)
+        is_less = (a < b) | ((b != b) & (a == a))  # what is no number is larger than all
         is_first = is_less | (((a == b) | ((a != a) & (b != b))) & is_first)
     is_here = jnp.sum(is_first, -2)[..., None] == place
     at = jnp.argmax(is_here.astype(jnp.int32), -2)
@@ -249,7 +247,7 @@ class Cells(Rewriter):
         elif rule is None and EACH.fullmatch(name):
             bind = partial(e.primitive.bind, **e.params)
             return [self.each(bind, *ins, exactly=_KNOWN.get(name))]
-        if rule is None:
+        if rule is None:  # a product of matrices has none: its sums have another order there
             raise NotImplementedError(name)
         result = rule(e, *ins)
         return result if e.primitive.multiple_results else [result]
@@ -509,33 +507,10 @@ class Cells(Rewriter):
         made = list(itertools.accumulate(rows, partial(self.each, pair)))[::step]
         return np.stack(made, axis) if made else x
 
-    def p_dot_general(self, e: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Products, added in order."""
-        sums, batch = e.params["dimension_numbers"]
-        made, lead = [], 1 + len(batch[0])  # then the free axes of the first, then the second's
-        for v, s, b in zip((x, y), sums, batch, strict=True):
-            free = [d for d in range(v.ndim) if d not in (*s, *b)]
-            made.append(v.transpose(*s, *b, *free).reshape(-1, *(v.shape[d] for d in (*b, *free))))
-        first = made[0].reshape(*made[0].shape, *[1] * (made[1].ndim - lead))
-        of_first = [1] * (made[0].ndim - lead)
-        second = made[1].reshape(*made[1].shape[:lead], *of_first, *made[1].shape[lead:])
-        terms = map(partial(self.each, lax.mul), _rows(first), _rows(second))
-        return reduce(partial(self.each, lax.add), terms)
-
     def p_sort(self, e: Any, *xs: np.ndarray) -> list[np.ndarray]:
         """In order along an axis."""
         axis, keys = e.params["dimension"], e.params["num_keys"]
         return self._traced(partial(_in_order, axis=axis, keys=keys), e, *xs)
-
-    def p_top_k(self, e: Any, x: np.ndarray) -> list[np.ndarray]:
-        """The largest, and where they are."""
-
-        def top(x: jax.Array) -> list[jax.Array]:
-            ids = lax.broadcasted_iota(jnp.int32, x.shape, x.ndim - 1)
-            made = _in_order(x, ids, axis=x.ndim - 1, keys=1, largest=True)
-            return [out[..., : e.params["k"]] for out in made]
-
-        return self._traced(top, e, x)
 
     # --- reads and writes at an index
 

@@ -67,8 +67,6 @@ def why_not(task: Any) -> str | None:
     if not hasattr(task.environment.spec, "arms"):
         return f"no kernel plays on {type(task.environment).__name__}, which has no arms"
     takes = task.shapes.lanes(_WARP), task.shapes.carry(_WARP)
-    if takes[1].state.context is not None:
-        return "no kernel plays contexts: their expected accounts differ in the last place"
     world = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), task.environment)
     try:
         jax.eval_shape(partial(_rounds, interpret=True), world, *takes, jnp.int32(1))

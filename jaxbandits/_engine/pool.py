@@ -103,7 +103,8 @@ def usual_slots(
         few = _power_of_two(_NATIVE_BYTES // task.shapes.state_bytes)
         fast = min(fast, max(few, _LEAST_NATIVE))
     share = -(-(lanes or task.order.size) // workers)
-    slots = min(fast, 1 << (share - 1).bit_length())
+    # Not one: XLA moves factors through an axis of one, and other bits would come of it.
+    slots = min(fast, 1 << max((share - 1).bit_length(), 1))
     sharers = -(-workers // len(devices))  # workers that share a device's memory
     lane = STATES.get(devices[0].platform, STATES["tpu"]) * driver.state_bytes(task, slots) / slots
     fit = int(_SHARE_OF_MEMORY * memory_left(devices[0]) / (sharers * lane))

@@ -104,10 +104,13 @@ def _is_as_written(cls: type) -> bool:
     if not cls.__module__.startswith("jaxbandits."):
         return False
     held = [value for name, value in vars(cls).items() if not name.startswith(_PYTHONS)]
+    ids, first = tuple(map(id, held)), _first_contents.get(cls)
+    if first is not None:
+        return ids == first[0]
     if not all(map(_is_ours, held)):
         return False  # and not remembered: it may be put back
-    ids = tuple(map(id, held))
-    return ids == _first_contents.setdefault(cls, (ids, held))[0]
+    _first_contents[cls] = ids, held
+    return True
 
 
 def _is_ours(value: Any) -> bool:

@@ -158,10 +158,10 @@ class UnitSphere(ContextLaw):
 
     def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
         x = _normals(self.shape, 6.0, key, round)
-        square = inner_product(x, x)
-        length = jnp.sqrt(jnp.maximum(square, np.float32(1e-30)))
-        # Through the choice no compiler makes a reciprocal of the root.
-        return x / jnp.where(jnp.isnan(length), 1, length)[..., None]
+        length = jnp.sqrt(jnp.maximum(inner_product(x, x), np.float32(1e-30)))
+        # Through the choices no compiler makes a reciprocal root, or divides by a broadcast number.
+        scale = 1 / jnp.where(jnp.isnan(length), 1, length)
+        return x * jnp.where(jnp.isnan(scale), 1, scale)[..., None]
 
 
 @pytree

@@ -122,6 +122,30 @@ def test_policies_of_one_call_do_not_touch_each_other() -> None:
     )
 
 
+@jb.pytree
+class Scaled(jb.environments.ContextLaw):
+    """A user's own: each feature times the first, which a compiler might move about."""
+
+    shape = (2,)
+
+    def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
+        x = jb.environments.Gaussian(2).draw(key, round)
+        return x * jnp.where(jnp.isnan(x[0]), 1, x[0])
+
+
+@pytest.mark.parametrize("engine", ["scan", "kernel"])
+@pytest.mark.filterwarnings("ignore:engine. 'kernel' on a CPU:UserWarning")
+def test_a_lane_alone_has_the_bits_that_it_has_among_others(engine: str) -> None:
+    theta = np.c_[[0.5] * 3, np.linspace(-0.3, 0.3, 6).reshape(3, 2)]
+    arms = jb.environments.ContextualArms.linear(theta, theta[::-1], Scaled())
+    common = {"key": jax.random.key(1), "marks": 3, "engine": engine}
+    alone, many = (
+        jb.simulate(jb.policies.UCB1(), arms, jb.Horizon(100), replicates=n, **common)
+        for n in (1, 5)
+    )
+    assert_same_results(alone, pick(many, replicates=[0]), "one lane and five")
+
+
 def test_all_policies_meet_the_same_world() -> None:
     """A constant arm order: pull n of an arm gives one outcome, whoever pulls."""
     single = world("beta").take([0]).take([0])  # type: ignore[attr-defined]

@@ -62,6 +62,18 @@ def in_contexts(arms: int) -> Any:
     return e.ContextualArms.linear(reward=reward, cost=cost, contexts=e.UnitSphere(2))
 
 
+def in_rows(arms: int) -> Any:
+    rng = np.random.default_rng(1)
+    theta = (rng.uniform(-0.5, 0.5, (1, 3)) for _ in range(2))
+    return e.ContextualArms.logistic(*theta, e.Gaussian(2, arms=arms))
+
+
+def sampled(arms: int) -> Case:
+    world = e.Reservoir.ratio(KEY, instances=4, capacity=2 * arms, beta=1.0)
+    limit = jb.TotalBudget(BUDGET, last_pull="forfeits")
+    return p.SampledArms(p.RCB(), arms=arms), world, limit
+
+
 def spent(policy: Any, make: Callable[[int], Any] = bernoulli) -> Callable[[int], Case]:
     return lambda arms: (policy, make(arms), jb.TotalBudget(BUDGET, last_pull="counts"))
 
@@ -149,11 +161,25 @@ CASES: dict[str, Callable[[int], Case]] = {
     "closing": spent(OMEGA, lambda k: e.Stocked.of(bernoulli(k), pulls=[8 + i for i in range(k)])),
     "forfeits": lambda k: (OMEGA, bernoulli(k), jb.TotalBudget(BUDGET, last_pull="forfeits")),
     "rcucb": watched,
+    "contexts": spent(OMEGA, in_contexts),
+    "rows for arms": rounds(p.UCB1(), in_rows),
+    "reservoir": sampled,
 }
 # One of each kind. All of them, with 3, 20 and 100 arms too, take half an hour on two cores:
 # JAXBANDITS_WHOLE_TABLES=1 python -m pytest tests/engine/test_kernel.py -m integration
 WHOLE = "JAXBANDITS_WHOLE_TABLES" in os.environ
-KINDS = "omega", "kl-sc", "bts", "odd", "suak", "two resources", "windowed", "in flight", "closing"
+KINDS = (
+    "omega",
+    "kl-sc",
+    "bts",
+    "odd",
+    "suak",
+    "two resources",
+    "windowed",
+    "in flight",
+    "closing",
+    "contexts",
+)
 
 
 def played(case: Case, engine: str, replicates: int = 4) -> jb.Result:
@@ -248,9 +274,17 @@ def test_what_a_kernel_cannot_play_is_named() -> None:
         played((Waves(), *CASES["omega"](3)[1:]), "kernel")
 
 
-def test_contexts_are_refused() -> None:
-    with pytest.raises(jb.InputError, match="no kernel plays contexts"):
-        played(spent(OMEGA, in_contexts)(3), "kernel")
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        (rounds(p.LinUCB(), in_contexts)(3), "no kernel plays its round .*dot_general"),
+        ((p.BZoom(lam=0.5, lipschitz=11.7), e.cost_valley(0.5, 0.5), jb.Horizon(9)), "no arms"),
+    ],
+    ids=["products of matrices", "a continuum"],
+)
+def test_what_has_other_bits_or_no_arms_is_refused(case: Case, reason: str) -> None:
+    with pytest.raises(jb.InputError, match=reason):
+        played(case, "kernel")
 
 
 def test_auto_takes_it_only_once_a_device_has_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
