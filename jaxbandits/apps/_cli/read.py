@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from jaxbandits.apps._cli.compare import FORMATS, READING_TABLE, READING_TYPES, reading_of
 from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
-from jaxbandits.tools import NumberStyle, Table, count_of, line
+from jaxbandits.tools import Table, count_of, line
 
 if TYPE_CHECKING:
     from jaxbandits.apps.comparison import ArmsTable, Instance
@@ -55,26 +55,23 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
 
 
 def _instance(table: ArmsTable, instance: Instance, row_limit: int) -> str:
-    from jaxbandits.apps.comparison import Evidence
     from jaxbandits.apps.comparison.intervals import estimates
+    from jaxbandits.apps.comparison.numerals import count, money
 
-    style, pull, result = table.style, table.pull_unit, table.reward_unit
-    evidence = instance.evidence or Evidence()
-    singular = {"conversions": "conversion"}.get(result, result)
+    evidence, pull, result = instance.evidence, table.pull_unit, table.reward_unit
 
     def in_all(arm: int | slice) -> list[str]:
         if not (totals := evidence.totals(arm)):
             return []
-        return [*map(style.count, totals[:2]), style.money(totals[2])]
+        return [*map(count, totals[:2]), money(totals[2], table.cost_unit)]
 
     header = ["arm", *([f"{pull}s", result, table.cost_unit] if in_all(0) else [])]
-    header += [f"{result} per {pull}", f"cost per {pull}", f"cost per {singular}"]
-    header += [f"{table.cost2_unit} per {pull}"] if table.cost2_unit else []
+    header += [f"{result} per {pull}", f"cost per {pull}"]
+    header += [f"cost per {'conversion' if result == 'conversions' else result}"]
     rows = []
-    for arm, (rate, price, per) in enumerate(estimates(instance)[:row_limit]):
-        prices = [_with_ends(x, style.money) for x in (price, per)]
-        prices += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
-        cells = _rate(style, rate, evidence.whole), *prices
+    for arm, (rate, *prices) in enumerate(estimates(instance)[:row_limit]):
+        cells = [_with_ends(rate, "{:.2%}".format if evidence.whole else _rate)]
+        cells += [_with_ends(x, lambda value: money(value, table.cost_unit)) for x in prices]
         rows.append([instance.arms[arm], *in_all(arm), *cells])
     rows += [["in all", *in_all(slice(None))]] if in_all(0) and not table.wide else []
     more = len(instance.arms) - row_limit
@@ -82,42 +79,30 @@ def _instance(table: ArmsTable, instance: Instance, row_limit: int) -> str:
     return Table(header, rows).text() + rest
 
 
-def _rate(style: NumberStyle, estimate: Estimate, percent: bool) -> str:
-    if percent:
-        return _with_ends(estimate, lambda value: style.number(100 * value, 2), " %")
-    return _with_ends(estimate, lambda value: style.number(value, _decimals(value)))
+def _rate(value: float) -> str:
+    digits = 2 if value >= 1 or value == 0 else min(2 - math.floor(math.log10(value)), 9)
+    return f"{value:,.{digits}f}"
 
 
-def _decimals(value: float) -> int:
-    return 2 if value >= 1 or value == 0 else min(2 - math.floor(math.log10(value)), 9)
-
-
-def _with_ends(estimate: Estimate, spell: Callable[[float], str], sign: str = "") -> str:
-    """``2.50 % (1.90 to 3.30)``; a dash for what is infinite."""
+def _with_ends(estimate: Estimate, spell: Callable[[float], str]) -> str:
+    """``2.50% (1.90% to 3.30%)``; a dash for what is infinite."""
     value, low, high = (
         spell(x) if math.isfinite(x) else "∞" if x > 0 else "–"
         for x in (estimate.value, estimate.low, estimate.high)
     )
-    return f"{value}{sign}" + (f" ({low} to {high})" if not math.isnan(estimate.low) else "")
+    return value + (f" ({low} to {high})" if not math.isnan(estimate.low) else "")
 
 
 def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
     """The command that goes on from here, with what the file's arms cost as its budget."""
-    from jaxbandits.apps.comparison.names import TWO_COSTS
-
     widest = max(table.instances, key=lambda instance: len(instance.arms))
-    price = float(widest.mean_money.mean())
-    paid = None if widest.evidence is None else widest.evidence.spent
-    spent = 0.0 if paid is None else float(paid.sum())
+    price, totals = float(widest.mean_cost.mean()), widest.evidence.totals(slice(None))
+    spent = 0.0 if totals is None else totals[2]
     if table.wide:  # as if one arm had answered all
         spent /= len(widest.arms)
     budget = min(spent or 1000 * price, _PULLS_SUGGESTED * price)
     digits = 1 - math.floor(math.log10(budget))  # two that count, never in powers of ten
     rounded = f"{round(budget, digits):.{max(digits, 0)}f}"
-    policies = "omega_ucb,bts,m_ucb"
-    if table.cost2_unit:  # as much of the other as the same pulls take
-        rounded += f",{budget / price * float(widest.mean_cost[:, 1].mean()):.2g}"
-        policies = ",".join(TWO_COSTS)
     command = ["jaxbandits", "compare", "--arms", line(arguments.file)]
     for name, value in reading_of(arguments).items():
         if name == "columns" and value:
@@ -128,4 +113,4 @@ def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
         # One word, for an empty name, or one of dashes, is no word of its own
         items = value if isinstance(value, list) else [value] * (value is not None)
         command += [f"{option_name(name)}={item}" for item in items]
-    return shlex.join([*command, "--budget", rounded, "--policies", policies])
+    return shlex.join([*command, "--budget", rounded, "--policies", "omega_ucb,bts,m_ucb"])
