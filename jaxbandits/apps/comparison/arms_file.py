@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,8 +50,7 @@ KINDS = {
     "log": ("name", "reward", "cost"),
 }
 NUMERIC = ("pulls", "reward", "cost", "mean_reward", "mean_cost")
-_NOTHING = ("", "-", "--", "–", "—")
-_UNKNOWN = ("na", "n/a", "#n/a", "nan", "null", "none", "(none)")
+_NOTHING, _UNKNOWN = ("", "-", "--", "–", "—"), ("na", "n/a", "#n/a", "nan", "null", "none")
 _YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _GUESSES = {  # how titles of numbers often begin, for the question
     "pulls": r"cli[ck]|kli|pull|visit|sess|request|impr",
@@ -64,7 +63,7 @@ _SIGN = (  # of a currency
 )
 _BLANKS = r"'’ \u00a0\u2009\u202f"  # between thousands
 _CELL = re.compile(
-    rf"(\()?([-−+]?)\s*({_SIGN})?\s*([-−+]?)((?:\d[\d.,{_BLANKS}]*|[.,]\d+)(?:e[+-]?\d+)?)\s*({_SIGN}|%)?(-?)(\))?",
+    rf"({_SIGN})?\s*((?:\d[\d.,{_BLANKS}]*|[.,]\d+)(?:e[+-]?\d+)?)\s*({_SIGN}|%)?",
     re.ASCII | re.IGNORECASE,
 )
 _GROUPED = re.compile(
@@ -102,16 +101,11 @@ class _Sheet:
     constant: dict[str, float] = field(default_factory=dict)  # what every pull costs
     notes: list[str] = field(default_factory=list)
 
-    def without(self, rows: Any, why: str) -> None:
-        """Leave these rows out, and tell of them."""
+    def note(self, rows: Any, text: str) -> None:
+        """Tell of these rows, if there are any."""
         if rows.any():
-            self.notes.append(f"{self.lines(rows)} {why}")
-            self.cells = self.cells[~rows]
-
-    def lines(self, rows: Any) -> str:
-        found = self.cells.index[rows].tolist()
-        more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
-        return f"line{'s' * (len(found) > 1)} {', '.join(map(str, found[:5]))}{more}"
+            lines = brief(", ".join(map(str, self.cells.index[rows])), 40)
+            self.notes.append(f"line {lines} {text}")
 
     def title(self, role: str) -> str:
         return "+".join(self.titles[n] for n in self.at.get(role, ()))
@@ -146,10 +140,10 @@ def read_arms(
 ) -> ArmsTable:
     """Read arms: means as given, counts (reward / pulls and cost / pulls), or a log's averages.
 
-    In a file of counts the rows of a name are summed (days); in a log each row is a pull, and one
-    without reward or cost is a gap. Arms without pulls or cost are kept out, and told. The bounds
-    that divide rewards and costs into [0, 1], where none is given, are one pair for the file: 1, or
-    the largest value (log) or the largest mean / 0.99 where that is above 1.
+    In a file of counts the rows of a name are summed (days); in a log each row is a pull. Arms
+    without pulls or cost are kept out, and told. The bounds that divide rewards and costs into
+    [0, 1], where none is given, are one pair for the file: 1, or the largest value (log) or the
+    largest mean / 0.99 where that is above 1.
 
     Args:
         source: a CSV file, ``-`` for standard input, or a pandas data frame.
@@ -177,28 +171,30 @@ def read_arms(
         >>> table.instances[0].mean_cost.tolist(), table.cost_unit
         ([0.55, 0.4], '€')
     """
-    stated = {"reward_max": reward_max, "cost_max": cost_max}
-    limits = [x if x is None else positive_number(name, x) for name, x in stated.items()]
+    limits = {"reward": reward_max, "cost": cost_max}
+    for name, limit in limits.items():
+        limits[name] = limit and positive_number(f"{name}_max", limit)
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
     if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
         raise bad("drop", drop, "a list of names or cells ('' for rows without a name)")
-    for role, title in (columns or {}).items():
+    columns = columns or {}
+    for role, title in columns.items():
         if role not in ROLES:
             raise bad("columns", role, f"one of {', '.join(ROLES)}")
         if not title or not all(isinstance(x, str) and x.strip() for x in [title, *title][-1:]):
             raise bad("columns", title, f"the title of the column that is {role}")
     is_frame = hasattr(source, "columns")
-    sheet = _of_frame(source) if is_frame else _of_file(source, columns or {}, wide, encoding)
-    sheet.columns = columns or {}
+    sheet = _of_frame(source) if is_frame else _of_file(source, columns, wide, encoding)
+    sheet.columns = columns
     if wide:
         _melt(sheet, drop)
     else:
         _find_roles(sheet)
         _leave_out(sheet, drop, {n for role in NUMERIC for n in sheet.at.get(role, ())})
-    rows = _rows(sheet, decimal)
-    _check(rows, wide)
-    return _table(rows, wide, limits)
+    rows, currency = _rows(sheet, decimal)
+    _check(sheet, rows, wide)
+    return _table(sheet, rows, limits, wide, currency)
 
 
 # --- Cells
@@ -229,48 +225,44 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
     except (OSError, ValueError, TypeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
-    text = _decoded(name, content, encoding)
+    is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    try:
+        text = content.decode(encoding or ("utf-16" if is_wide else "utf-8-sig"))
+    except (ValueError, LookupError):
+        must = "text in UTF-8, saved as CSV (say --encoding, such as cp1252; of a workbook give the data frame)"
+        raise bad("encoding" if encoding else "arms file", encoding or name, must) from None
     tries = list[tuple[Any, ...]]()
     for sign in ",;\t|":
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, skipinitialspace=True)
         with contextlib.suppress(csv.Error):
             for row in itertools.islice(filter("".join, reader), 60):
-                if (filled := len(row) - row.count("")) > 1:
-                    found, end = wide or bool(_roles(row, columns)[2]), reader.line_num
-                    tries.append((not found, end if found else -filled, -filled, end, sign, row))
-                    if found:
-                        break
+                filled, end = len(row) - row.count(""), reader.line_num
+                if filled > 1 and (wide or _roles(row, columns)[2]):
+                    tries.append((0, end, 0, sign, row))
+                    break
+                tries += [(1, -filled, end, sign, row)] * (filled > 1)
     if not tries:
         what = "no line has several cells" if text.strip(', ;\t|\r\n"') else "the file is empty"
         raise InputError(f"{name}: {what}; it must have a header and rows of arms")
-    *_, end, sign, row = min(tries)
-    stream = io.StringIO("".join(text.splitlines(keepends=True)[end:]), newline="")
+    unknown, first, second, sign, row = min(tries)
+    end, width = second if unknown else first, len(row)
+    below = io.StringIO("".join(text.splitlines(keepends=True)[end:]), newline="")
     options: dict[str, Any] = {"header": None, "index_col": False, "sep": sign, "dtype": object}
     options |= {"na_filter": False, "skipinitialspace": True, "skip_blank_lines": False}
     try:
         with warnings.catch_warnings(action="error"):
-            cells = pd.read_csv(stream, names=range(len(row) + 1), **options).fillna("")
+            cells = pd.read_csv(below, names=range(width + 1), **options).fillna("")
     except pd.errors.EmptyDataError:
-        cells = pd.DataFrame(columns=range(len(row) + 1), dtype=object)
+        cells = pd.DataFrame(columns=range(width + 1), dtype=object)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as problem:
-        what = f"not readable as CSV with a number of cells as in the header, {len(row)}"
+        what = f"not readable as CSV with a number of cells as in the header, {width}"
         raise InputError(f"{name}: {what} ({' '.join(str(problem).split())})") from None
     cells = cells.set_axis(np.arange(len(cells)) + end + 1).apply(lambda x: x.str.strip())
-    if (over := cells.pop(len(row)) != "").any():
+    if (over := cells.pop(width) != "").any():
         place = f"{name}, line {cells.index[over][0]}, number of cells"
-        raise bad(place, len(row) + 1, f"at most {len(row)}, as in the header")
-    titles, digest = [x.strip() for x in row], hashlib.sha256(content).hexdigest()
-    return _Sheet(name, titles, cells, columns, digest, str(path))
-
-
-def _decoded(name: str, content: bytes, encoding: str | None) -> str:
-    is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-    with contextlib.suppress(ValueError, LookupError):
-        text = content.decode(encoding or ("utf-16" if is_wide else "utf-8-sig"))
-        if "\0" not in text:
-            return text
-    must = "text in UTF-8, saved as CSV (say --encoding, such as cp1252; of a workbook give the data frame)"
-    raise bad("encoding" if encoding else "arms file", encoding or name, must)
+        raise bad(place, width + 1, f"at most {width}, as in the header")
+    digest = hashlib.sha256(content).hexdigest()
+    return _Sheet(name, [x.strip() for x in row], cells, columns, digest, str(path))
 
 
 def _empty(column: pd.Series) -> np.ndarray:
@@ -340,25 +332,26 @@ def _find_roles(sheet: _Sheet) -> None:
 
 def _question(sheet: _Sheet, problem: str) -> InputError:
     """What the columns are, with three samples each, and the command with a guess in each place."""
-    samples = {}
-    for n, title in enumerate(sheet.titles):
-        if title:
-            samples[title] = [x for x in sheet.cells[n].iloc[:500].unique() if x]
+    samples = {
+        title: [x for x in sheet.cells[n].iloc[:500].unique() if x]
+        for n, title in enumerate(sheet.titles)
+        if title
+    }
     joined = {x: y if isinstance(y, str) else "+".join(y) for x, y in sheet.columns.items()}
     given = {AS.get(role, role): title for role, title in joined.items()}
     free = [title for title in samples if title not in given.values()]
-    numbers = [x for x in free if any(map(_CELL.fullmatch, {*samples[x][:3]} - {*_NOTHING}))]
+    numbers = [x for x in free if any(map(_is_number, samples[x][:3]))]
     words = [title for title in free if title not in numbers]
-    guess = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
+    pairs = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
     for role, pattern in _GUESSES.items():
         likely = [x for x in numbers if re.search(pattern, x, re.IGNORECASE)]
-        guess |= {role: likely[0]} if likely else {}
-    pairs = {"name": "…"} | dict.fromkeys(_GUESSES, "…") | guess | given
-    pairs |= {AS.get(role, role): "…" for role in [problem.partition("=")[0]] if role}
-    said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
+        pairs[role] = (likely or ["…"])[0]
+    pairs |= given
     what = "which column is what"
     if problem:
+        pairs[AS.get(role := problem.partition("=")[0], role)] = "…"
         what = f"columns: {quoted(problem)} given; it must be a title of the file, that stands there once"
+    said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
     seen = [f"{quoted(brief(x, 60))} ({brief(', '.join(y[:3]), 60)})" for x, y in samples.items()]
     return sheet.error(
         f"{what}. The columns are {brief('; '.join(seen), 4000)}. Say it, this is a guess: jaxbandits read "
@@ -367,24 +360,59 @@ def _question(sheet: _Sheet, problem: str) -> InputError:
     )
 
 
+def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
+    """Without what the user drops and rows without numbers; a total or no name is refused."""
+    texts, names = [n for n in sheet.cells if n not in numeric], sheet.at.get("name", ())
+    for text in map(str.strip, drop):
+        same = [
+            (sheet.cells[n] == text).to_numpy() if text else _empty(sheet.cells[n])
+            for n in (*names[-1:], *texts)
+        ]
+        by_name = bool(names) and (same[0].any() or not text)
+        found = same[0] if by_name else np.any(same or [[False]], axis=0)
+        if not found.any():
+            raise bad("drop", text, "a name or a cell of the file")
+        sheet.note(found, "dropped, as --drop says")
+        sheet.cells = sheet.cells[~found]
+    blank = np.all([_empty(sheet.cells[n]) for n in numeric], axis=0)
+    sheet.note(blank, "skipped: no numbers")
+    sheet.cells = sheet.cells[~blank]
+    if not (size := len(sheet.cells)):
+        raise sheet.error("no row is left; it must have at least two arms")
+    columns = [sheet.cells[n] for n in names]
+    if texts:  # the first filled cell of each row; of a log at its ends, for a prompt may begin so
+        first = sheet.cells[texts].replace("", np.nan).bfill(axis=1)[texts[0]].fillna("")
+        edge = {0, *range(max(size - 3, 0), size)} if sheet.kind == "log" else range(size)
+        columns.append(first.iloc[sorted(edge)])
+    for column in columns:
+        if called := [x for x in column.unique() if _TOTAL.fullmatch(x)]:
+            at = sheet.cells.index == column.index[column == called[0]][0]
+            say = f"--drop {shlex.quote(called[0])} leaves it out"
+            raise sheet.error(f"{quoted(called[0])} is called a total; {say}", at)
+    for n in names:
+        if (nameless := _empty(sheet.cells[n])).any():
+            raise sheet.error("no name, perhaps a total; --drop '' leaves such rows out", nameless)
+
+
 # --- Numbers
 
 
 def _number(text: str, decimal: str) -> tuple[float, str]:
     """A cell as it reads with this decimal sign, and its currency or %; NaN if it does not."""
     parts = _CELL.fullmatch(text)
-    if parts is None or bool(parts[1]) != bool(parts[8]) or (parts[3] and parts[6]):
+    if parts is None or (parts[1] and parts[3]):
         return math.nan, ""
-    below = -1.0 if parts[1] or {parts[2], parts[4], parts[7]} & {"-", "−"} else 1.0
-    core, e, power = parts[5].casefold().partition("e")
+    core, e, power = parts[2].casefold().partition("e")
     whole, _, rest = core.strip().partition(decimal)
     if _GROUPED.fullmatch(whole) and not e:
         whole = re.sub(rf"[.,{_BLANKS}]", "", whole)
     if not ((whole or "0") + (rest or "0")).isdecimal():
         return math.nan, ""
-    return below * float(f"{whole or 0}.{rest or 0}{e}{power}"), (
-        parts[3] or parts[6] or ""
-    ).upper()
+    return float(f"{whole or 0}.{rest or 0}{e}{power}"), (parts[1] or parts[3] or "").upper()
+
+
+def _is_number(text: str) -> bool:
+    return not all(math.isnan(_number(text, sign)[0]) for sign in ".,")
 
 
 def _decimal(sheet: _Sheet, texts: Mapping[str, Sequence[str]]) -> str:
@@ -406,7 +434,7 @@ def _decimal(sheet: _Sheet, texts: Mapping[str, Sequence[str]]) -> str:
 
 
 def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray], str]:
-    """The columns of numbers by role, NaN where there is none, and their currency.
+    """The columns of numbers by role, and their currency.
 
     pandas reads what is plain; other texts, and those with a point, are read one by one.
     """
@@ -417,18 +445,17 @@ def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray],
     for role, column in columns.items():
         values[role] = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
         is_plain = ~np.isnan(values[role]) | _empty(column)
-        is_word = column.str.casefold().isin([*_UNKNOWN, *_YES])
-        strange[role] = column[~is_plain & ~is_word].unique()
+        strange[role] = column[~is_plain & ~column.str.casefold().isin(_YES)].unique()
         pointed[role] = column[is_plain & column.str.contains(".", regex=False)].unique()
     both = {role: (*strange[role], *pointed[role]) for role in columns}
     sign = decimal or _decimal(sheet, both)
     for role, column in columns.items():
         texts = both[role] if sign == "," else strange[role]
         read = {text: _number(text, sign) for text in texts}
-        if read:
-            known = column.map({text: value for text, (value, _) in read.items()})
-            values[role] = np.where(column.isin(read), known.to_numpy(np.float64), values[role])
-        values[role] = _checked(sheet, role, values[role], read)
+        known = column.map({text: value for text, (value, _) in read.items()})
+        values[role] = np.where(column.isin(read), known.to_numpy(np.float64), values[role])
+        percent = column.isin([text for text, (_, unit) in read.items() if unit == "%"])
+        values[role] = _checked(sheet, role, values[role], percent.to_numpy())
         currencies |= {unit for _, unit in read.values() if unit not in ("", "%")}
     if len(currencies) > 1:
         names = " and ".join(map(quoted, sorted(currencies)))
@@ -436,18 +463,16 @@ def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray],
     return values, "".join(currencies)
 
 
-def _checked(
-    sheet: _Sheet, role: str, values: FloatArray, read: Mapping[str, tuple[float, str]]
-) -> FloatArray:
+def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) -> FloatArray:
     """A column in the unit of its title: right and wrong, percent, micros, cents; no rate."""
     column, title, counts = sheet.texts(role), sheet.title(role), sheet.kind == "counts"
     if "reward" in role:
         right = column.str.casefold().map(_YES).to_numpy(np.float64)
         values = np.where(np.isnan(right), values, right)
-    percent = column.isin([text for text, (_, unit) in read.items() if unit == "%"]).to_numpy()
-    is_known = _empty(column) | column.str.casefold().isin(_UNKNOWN).to_numpy()
-    wrong = np.isnan(values) & ~is_known | np.isinf(values)
-    wrong |= (values < 0) & (not counts or role == "pulls")
+    if counts:  # nothing is none
+        sheet.note(none := _empty(column), f"{role} empty: read as 0")
+        values = np.where(none, 0.0, values)
+    wrong = ~((values >= 0) & np.isfinite(values))
     wrong |= (np.floor(values) < values) & (role == "pulls")
     if counts or "cost" in role or (values[~percent] > 0).any():
         wrong |= percent
@@ -465,112 +490,43 @@ def _checked(
     return values / units[0]
 
 
-# --- Rows that count
-
-
-@dataclass
-class _Rows:
-    """N rows with a name each, in file order."""
-
-    sheet: _Sheet
-    code: np.ndarray  # [N], the number of each row's arm
-    arms: list[tuple[str, str]]  # of each number the instance and the name
-    pulls: FloatArray  # [N], that the row sums; 1 for means and logs
-    value: FloatArray  # [N], what they brought; NaN where it is not known
-    spent: FloatArray  # [N], what they cost; NaN as above
-    currency: str
-    time: np.ndarray | None  # [N], texts
-
-
-def _rows(sheet: _Sheet, decimal: str | None) -> _Rows:
-    """The rows that count, with their numbers."""
+def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
+    """The rows: instance, name, pulls, reward, cost, time and the number of each arm; the currency."""
     import pandas as pd
 
     numbers, currency = _numbers(sheet, decimal)
-    kind, size, names = sheet.kind, len(sheet.cells), sheet.texts("name")
-    pulls = numbers.get("pulls", np.ones(size))
-    for role, constant in sheet.constant.items():
-        numbers[role] = constant * np.nan_to_num(pulls)
-        sheet.notes.append(f"every pull costs {constant:g} ({role}), as --columns says")
-    value, spent = (numbers[x if kind != "means" else f"mean_{x}"] for x in ("reward", "cost"))
-    if kind == "counts" and not np.min([pulls, value, spent]) >= 0:
-        pulls, value, spent = _filled(sheet, pulls, value, spent)
-    elif kind == "log":
-        gaps, known = np.isnan(value), value[~np.isnan(value)]
-        are_alike = 2 * gaps.sum() > size or np.ptp(known) == 0
-        if gaps.any() and are_alike and (known > 0).all():
-            raise sheet.error(f"{sheet.lines(gaps)}: no reward, and none is 0; write the 0s")
     stem = "stdin" if sheet.path == "-" else re.sub(r".*[\\/]|\.\w+$", "", sheet.path or "data")
-    instance = sheet.texts("instance") if "instance" in sheet.at else pd.Series(stem, names.index)
-    for column in (names, instance):
-        _check_names(sheet, column)
-    (of, problems), (code, every) = pd.factorize(instance), pd.factorize(names)
-    code, both = pd.factorize(of * len(every) + code)
-    arms = [(problems[x // len(every)], every[x % len(every)]) for x in both]
+    rows = pd.DataFrame({"line": sheet.cells.index, "instance": stem, "pulls": 1.0, "time": ""})
+    for role in {"name", "instance", "time"} & sheet.at.keys():
+        rows[role] = sheet.texts(role).to_numpy()
+    for role, values in numbers.items():
+        rows[role.removeprefix("mean_")] = values
+    for role, constant in sheet.constant.items():
+        rows[role] = constant * rows["pulls"]
+        sheet.notes.append(f"every pull costs {constant:g} ({role}), as --columns says")
+    if sheet.kind == "counts" and "cost" in sheet.at:
+        unpaid = _empty(sheet.texts("cost")) & (rows["pulls"] > 0).to_numpy()
+        if unpaid.any():
+            raise sheet.error("pulls, and no cost; write what they cost, or 0", unpaid)
+    for role in ("name", "instance"):
+        _check_names(sheet, rows[role])
+    rows["arm"] = rows.groupby(["instance", "name"], sort=False).ngroup()
     if sheet.columns:
         used = (f"{role} = {quoted(sheet.titles[n])}" for role, x in sheet.at.items() for n in x)
         sheet.notes.append(f"columns: {', '.join(used)}")
     if unused := ", ".join(sheet.titles[n] for n in sheet.unused()):
         sheet.notes.append(f"columns not used: {quoted(unused)}")
-    time = sheet.texts("time").to_numpy(str) if "time" in sheet.at else None
-    return _Rows(sheet, code, arms, pulls, value, spent, currency, time)
-
-
-def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
-    """Without what the user drops and rows without numbers; a total or no name is refused."""
-    texts, names = [n for n in sheet.cells if n not in numeric], sheet.at.get("name", ())
-    for text in map(str.strip, drop):
-        same = [
-            (sheet.cells[n] == text).to_numpy() if text else _empty(sheet.cells[n])
-            for n in (*names[-1:], *texts)
-        ]
-        by_name = bool(names) and (same[0].any() or not text)
-        found = same[0] if by_name else np.any(same or [[False]], axis=0)
-        if not found.any():
-            raise bad("drop", text, "a name or a cell of the file")
-        sheet.without(found, "dropped, as --drop says")
-    blank = np.all([_empty(sheet.cells[n]) for n in numeric], axis=0)
-    sheet.without(blank, "skipped: no numbers")
-    if not (size := len(sheet.cells)):
-        raise sheet.error("no row is left; it must have at least two arms")
-    first, edge = [sheet.cells[n] for n in texts[:1]], np.arange(size)
-    for n in texts[1:]:  # the first filled cell of each row
-        first = [first[0].where(first[0] != "", sheet.cells[n])]
-    if sheet.kind == "log":  # a prompt may begin so
-        edge = edge[[0, *range(max(size - 3, 1), size)]]
-    for column in [*(sheet.cells[n] for n in names), *(x.iloc[edge] for x in first)]:
-        if called := [x for x in column.unique() if _TOTAL.fullmatch(x)]:
-            at = sheet.cells.index == column.index[column == called[0]][0]
-            say = f"--drop {shlex.quote(called[0])} leaves it out"
-            raise sheet.error(f"{quoted(called[0])} is called a total; {say}", at)
-    for n in names:
-        if (nameless := _empty(sheet.cells[n])).any():
-            raise sheet.error("no name, perhaps a total; --drop '' leaves such rows out", nameless)
-
-
-def _filled(sheet: _Sheet, *amounts: FloatArray) -> list[FloatArray]:
-    """Counts: an empty cell is 0, but not what pulls cost; NaN where a number is not known."""
-    roles, none = ("pulls", "reward", "cost"), np.zeros(len(sheet.cells), bool)
-    empty = {x: _empty(sheet.cells[sheet.at[x][0]]) if x in sheet.at else none for x in roles}
-    unknown = empty["cost"] & (np.nan_to_num(amounts[0]) > 0)
-    for role, column in zip(roles, amounts, strict=True):
-        unknown = unknown | (np.isnan(column) & ~empty[role])
-    told = {f"{role} empty: read as 0": rows & ~unknown for role, rows in empty.items()}
-    told["below 0: summed as it is"] = np.any([x < 0 for x in amounts], axis=0)
-    told["not summed: a number is not known"] = unknown
-    sheet.notes += [f"{sheet.lines(rows)} {text}" for text, rows in told.items() if rows.any()]
-    return [np.where(unknown, np.nan, np.nan_to_num(x)) for x in amounts]
+    return rows, currency
 
 
 # --- Guards: rows that are sums, and rows or names that cannot be told apart
 
 
-def _check(rows: _Rows, wide: bool) -> None:
+def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
     """Refuse what may be another number than it looks."""
-    sheet, code, kind = rows.sheet, rows.code, rows.sheet.kind
-    again = len(rows.arms) < len(code)
+    kind, again, day = sheet.kind, rows["arm"].nunique() < len(rows), rows["time"]
     if kind != "means":
-        _refuse_sum(rows)
+        _refuse_sum(sheet, rows)
     for n in () if wide else sheet.unused():
         texts, title = {*sheet.cells[n].unique()} - {*_NOTHING}, sheet.titles[n]
         if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
@@ -578,33 +534,32 @@ def _check(rows: _Rows, wide: bool) -> None:
             raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
     if kind == "log" and not wide and "pulls" not in sheet.columns:
         reason = "" if again else "no name has two rows"
-        if rows.time is not None and not any(re.search(r":|^\d{9}", x) for x in rows.time):
-            days = {*zip(code.tolist(), rows.time.tolist(), strict=True)}
-            if len(days) == len(code):
-                reason = reason or "every name has one row for each day"
+        is_clock = day.str.contains(r":|^\d{9}").any() or (day == "").all()
+        if not is_clock and not rows.duplicated(["arm", "time"]).any():
+            reason = reason or "every name has one row for each day"
         if reason:
             say = "Say --columns pulls=… (what counts them), or pulls=1"
             raise sheet.error(f"{reason}: is a row one pull? {say}")
     if kind == "means" and again:
-        name = rows.arms[int(np.argmax(np.bincount(code)))][1]
+        name = rows["name"][rows["arm"].duplicated()].iloc[0]
         raise bad(f"{sheet.source}, name", name, "another name, for several rows have this one")
     if kind == "counts" and again:
-        _check_apart(rows)
+        _check_apart(sheet, rows["arm"])
 
 
-def _refuse_sum(rows: _Rows) -> None:
+def _refuse_sum(sheet: _Sheet, rows: pd.DataFrame) -> None:
     """Refuse a row that is the sum of all others, in every number that differs between rows."""
-    every = [np.nan_to_num(x) for x in (rows.pulls, rows.value, rows.spent)]
+    every = (rows[x].to_numpy() for x in ("pulls", "reward", "cost"))
     amounts = np.array([x for x in every if x.min() < x.max()])
-    if len(amounts) < 2 or len(rows.code) < 3:
+    if len(amounts) < 2 or len(rows) < 3:
         return
     rest = amounts.sum(axis=1, keepdims=True) - amounts
     is_sum = ((np.abs(amounts - rest) <= _CLOSE * rest) | (amounts == 0)).all(axis=0)
     is_sum &= (amounts > 0).sum(axis=0) > 1
     if is_sum.any() and (amounts > 0).any(axis=0).sum() > 2:
-        name = rows.sheet.texts("name")[is_sum].iloc[0]
+        name = rows["name"][is_sum].iloc[0]
         say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
-        raise rows.sheet.error(f"{quoted(name)} is the sum of other rows; {say}", is_sum)
+        raise sheet.error(f"{quoted(name)} is the sum of other rows; {say}", is_sum)
 
 
 def _check_names(sheet: _Sheet, column: pd.Series) -> None:
@@ -613,39 +568,36 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
     for text in column.unique():
         if (other := seen.setdefault(_key(text), text)) != text or text in _NOTHING:
             what = f"{text!a} and {other!a} look the same; write them alike, or apart"
-            raise sheet.error(what if text else "no instance", column == text)
+            raise sheet.error(what if text else "no instance", (column == text).to_numpy())
         if re.fullmatch(_ROUNDED, text):
-            raise sheet.error(
-                f"{quoted(text)} is an id that a spreadsheet rounded; it must be whole"
-            )
+            what = f"{quoted(text)} is an id that a spreadsheet rounded; it must be whole"
+            raise sheet.error(what)
 
 
-def _check_apart(rows: _Rows) -> None:
+def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     """Rows of one arm are summed only if nothing but a day tells them apart, or on demand."""
-    sheet, frame, code = rows.sheet, rows.sheet.cells, rows.code
-    if (twice := frame.duplicated()).any():
+    if (twice := sheet.cells.duplicated().to_numpy()).any():
         raise sheet.error("equal to a row above in every cell; leave one out", twice)
     for n in sheet.at.get("time", ()):
-        if (none := _empty(frame[n]) & (np.bincount(code)[code] > 1)).any():
+        if (none := _empty(sheet.cells[n]) & arm.duplicated(keep=False).to_numpy()).any():
             title = quoted(sheet.titles[n])
             raise sheet.error(f"no {title}, perhaps a total: leave it out, or fill it in", none)
     for n in sheet.unused():
-        column, title = frame[n], sheet.titles[n]
-        texts = {*column.unique()} - {*_NOTHING}
-        if column.groupby(code).nunique().max() < 2:
-            continue
-        is_grid = column.groupby(code).agg(frozenset).nunique() == 1
-        is_amount = all(map(_CELL.fullmatch, texts)) and not re.fullmatch(
-            r"(?i).*\b(id|nr|no)", title
+        column, title = sheet.cells[n], sheet.titles[n]
+        texts, of_arm = {*column.unique()} - {*_NOTHING}, column.groupby(arm.to_numpy())
+        is_grid, is_id = (
+            of_arm.agg(frozenset).nunique() == 1,
+            re.search(r"(?i)\b(id|nr|no)\b", title),
         )
-        if is_grid or not is_amount:
+        is_amount = all(map(_is_number, texts)) and not is_id
+        if of_arm.nunique().max() > 1 and (is_grid or not is_amount):
             differ = f"{quoted(title)} ({brief(', '.join(sorted(texts)), 60)})"
-            apart = shlex.quote(f"name={title}+{sheet.title('name')}")
-            say = f"{apart} makes arms of them, {shlex.quote(f'over={title}')} sums them"
-            day = shlex.quote(f"time={title}")
-            raise sheet.error(
-                f"rows of one name differ in {differ}: --columns {say}, {day} if it is a day"
+            apart, over, day = (
+                shlex.quote(f"{role}={title}{more}")
+                for role, more in (("name", f"+{sheet.title('name')}"), ("over", ""), ("time", ""))
             )
+            say = f"{apart} makes arms of them, {over} sums them, {day} if it is a day"
+            raise sheet.error(f"rows of one name differ in {differ}: --columns {say}")
 
 
 # --- A table of requests
@@ -661,9 +613,9 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
         words = (("cost", _COST.fullmatch(title)), ("score", _SCORE.fullmatch(title)))
         what, found = next((pair for pair in words if pair[1]), ("", None))
         arm = next(filter(None, found.groups())).strip(" ()[]") if found else title
-        head = sheet.cells[n].iloc[:1000]
-        filled, known = head[~_empty(head)], known | {arm}
-        numbers = sum(bool(_CELL.fullmatch(x)) or x.casefold() in _YES for x in filled)
+        filled = [x for x in sheet.cells[n].iloc[:1000] if x not in _NOTHING]
+        known |= {arm}
+        numbers = sum(_is_number(x) or x.casefold() in _YES for x in filled)
         if title and 2 * numbers > len(filled) and not {title, arm} & {*drop}:
             if arm in columns[what]:
                 tell = f"two columns tell the {what or 'score'} of {quoted(arm)}; --drop one"
@@ -685,18 +637,19 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
         raise sheet.error(f"it must have {must}; or say --columns cost=1: every request costs 1")
     numeric = [*scores.values(), *costs.values()]
     _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
-    cells = sheet.cells[numeric]
-    lacks = cells.apply(lambda x: _empty(x) | x.str.casefold().isin(_UNKNOWN))
-    sheet.without(lacks.any(axis=1).to_numpy(), "left out: a request without a number of each arm")
+    lacks = sheet.cells[numeric].apply(lambda x: x.str.casefold().isin([*_NOTHING, *_UNKNOWN]))
+    lacks = lacks.any(axis=1).to_numpy()
+    sheet.note(lacks, "left out: a request without a number of each arm")
+    sheet.cells = sheet.cells[~lacks]
     titles = [sheet.titles[n] for n in numeric]
     shown = brief(", ".join(map(quoted, titles)))
     sheet.notes.append(f"a table of {len(sheet.cells):,} requests: {shown}")
     if unused := ", ".join(x for x in sheet.titles if x and x not in titles):
         sheet.notes.append(f"columns not used: {quoted(unused)}")
-    lines, names = sheet.cells.index, np.array([*scores], object).repeat(len(sheet.cells))
+    names = np.array([*scores], object).repeat(len(sheet.cells))
     parts = [pd.concat([sheet.cells[x[arm]] for arm in scores]) for x in (scores, costs) if x]
     long = dict(enumerate(np.asarray(part) for part in [names, *parts]))
-    sheet.cells = pd.DataFrame(long, index=np.tile(lines, len(scores)))
+    sheet.cells = pd.DataFrame(long, index=parts[0].index)
     sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(long)]
     sheet.at = {role: (n,) for n, role in enumerate(KINDS["log"][: len(long)])}
     sheet.columns, sheet.constant = {}, {"cost": float(one_cost)} if one_cost else {}
@@ -705,59 +658,52 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
 # --- From rows to instances: sums, means, bounds, and the arms that cannot be played
 
 
-class _Arm(NamedTuple):
-    """One arm's rows, and its means per pull."""
-
-    instance: str
-    name: str
-    first: int  # of its rows
-    rows: np.ndarray  # those whose numbers are known
-    totals: tuple[float, ...]  # pulls, value, spent
-    reward: float = math.nan
-    cost: float = math.nan
-    reason: str = ""  # why it cannot be played
-
-
-def _table(rows: _Rows, wide: bool, limits: Sequence[float | None]) -> ArmsTable:
+def _table(
+    sheet: _Sheet,
+    rows: pd.DataFrame,
+    limits: Mapping[str, float | None],
+    wide: bool,
+    currency: str,
+) -> ArmsTable:
     """The instances of at least two arms that can be played, and what was left out."""
-    sheet, kind, groups = rows.sheet, rows.sheet.kind, dict[str, list[_Arm]]()
-    counted, reward = sheet.title("pulls").lower(), sheet.title("reward") or "reward"
+    kind, counted = sheet.kind, sheet.title("pulls").lower()
+    reward = sheet.title("reward") or "reward"
     pull = "request" if wide else "row" if kind == "log" else "pull"
     pull = counted[:-1] if kind == "counts" and re.fullmatch(r"[a-z ]+s", counted) else pull
     is_count = kind == "counts" and _key(reward) in ("conversion", "conversions")
-    order = np.argsort(rows.code, kind="stable")
-    ends = np.flatnonzero(np.diff(rows.code[order])) + 1
-    for pair, at in zip(rows.arms, np.split(order, ends), strict=True):
-        groups.setdefault(pair[0], []).append(_arm(rows, pair, at, pull))
-    known = [arm for x in groups.values() for arm in x if not arm.reason]
-    bounds = _bounds(rows, known, limits, wide, is_count or "conversions" in sheet.columns)
-    instances, kept_out = list[Instance](), list[str]()
-    for name, group in groups.items():
-        arms = [arm for arm in group if not arm.reason]
-        if len(group) == 1:
-            raise bad(f"{sheet.source}, instance {quoted(name)}, number of arms", 1, "2 or more")
-        instances += [_instance(rows, arms, bounds)] if len(arms) > 1 else []
-        for arm in group:
-            if arm.reason or len(arms) == 1:
-                reason, at = arm.reason or "alone in its instance", sheet.cells.index[arm.first]
-                kept_out.append(f"kept out, {reason}: {quoted(arm.name)} (line {at})")
-    if not instances:
-        must = "two arms must have pulls, and a mean cost above 0"
-        raise sheet.error(f"{kept_out[0]}; {must}")
-    if kind == "counts" and len(rows.arms) < len(rows.code):
-        sheet.notes.append(f"{len(rows.code):,} rows summed to {len(rows.arms):,} arms")
-    if kind == "log" and (gaps := np.isnan(rows.value + rows.spent)).any():
-        sheet.notes.append(f"without reward or cost, gaps: {sheet.lines(gaps)}")
+    of_arm, amounts = rows.groupby("arm"), ["pulls", "reward", "cost"]
+    arms = of_arm[["instance", "name"]].first().join(of_arm[amounts].sum())
+    arms["line"] = of_arm["line"].first()
+    for x in ("reward", "cost"):  # rounding may lift the mean of equal values above them
+        means = arms[x] / arms["pulls"].where(arms["pulls"] > 0, 1)
+        arms[f"mean_{x}"] = np.minimum(means, of_arm[x].max()) if kind != "counts" else means
+    arms["why"] = np.where(arms["cost"] > 0, "", "it cost nothing")
+    arms.loc[arms["pulls"] == 0, "why"] = f"no {pull}s"
+    for name in arms["instance"][~arms["instance"].duplicated(keep=False)]:
+        raise bad(f"{sheet.source}, instance {quoted(name)}, number of arms", 1, "2 or more")
+    playable = arms[arms["why"] == ""]
+    is_alone = ~playable["instance"].duplicated(keep=False)
+    arms.loc[playable.index[is_alone], "why"] = "alone in its instance"
+    out = arms.loc[arms["why"] != "", ["why", "name", "line"]].to_numpy(object).tolist()
+    kept_out = [f"kept out, {why}: {quoted(name)} (line {at})" for why, name, at in out]
+    arms = playable[~is_alone]
+    if arms.empty:
+        raise sheet.error(f"{kept_out[0]}; two arms must have pulls, and a mean cost above 0")
+    of_file = {"bounded": is_count or "conversions" in sheet.columns, "own": wide or sheet.columns}
+    bounds = {x: _bound(sheet, rows, arms, x, limits[x], of_file) for x in limits}
+    if kind == "counts" and of_arm.ngroups < len(rows):
+        sheet.notes.append(f"{len(rows):,} rows summed to {of_arm.ngroups:,} arms")
     sheet.notes += kept_out[:5]
     sheet.notes += [f"kept out: {len(kept_out) - 5:,} more"] if len(kept_out) > 5 else []
-    if limits[0] is None and bounds[0] > 1:
-        sheet.notes.append(f"rewards go above 1: their bound is {bounds[0]:.6g}")
+    if limits["reward"] is None and bounds["reward"] > 1:
+        sheet.notes.append(f"rewards go above 1: their bound is {bounds['reward']:.6g}")
+    instances = arms.groupby("instance", sort=False)
     return ArmsTable(
         kind=kind,
-        instances=tuple(instances),
+        instances=tuple(_instance(kind, str(x), of, rows, bounds) for x, of in instances),
         notes=tuple(sheet.notes),
         reward_unit="conversions" if is_count else brief(reward, 40),
-        cost_unit=rows.currency or ("spent" if kind == "counts" else "cost"),
+        cost_unit=currency or ("spent" if kind == "counts" else "cost"),
         sha256=sheet.sha256,
         pull_unit=pull,
         path=sheet.path,
@@ -765,81 +711,55 @@ def _table(rows: _Rows, wide: bool, limits: Sequence[float | None]) -> ArmsTable
     )
 
 
-def _arm(rows: _Rows, pair: tuple[str, str], at: np.ndarray, pull: str) -> _Arm:
-    """The arm of these rows, or why it cannot be played."""
-    sheet, columns = rows.sheet, [x[at] for x in (rows.pulls, rows.value, rows.spent)]
-    missing = [np.isnan(x) for x in columns]
-    known = ~np.any(missing, axis=0)
-    columns = [x[known] for x in columns]
-    pulls, value, spent = totals = tuple(math.fsum(x.tolist()) for x in columns)
-    arm = _Arm(*pair, int(at[0]), at[known], totals)
-    if not known.any():
-        reason = "no reward" if missing[1].any() else "no cost"
-        return arm._replace(reason="a number is not known" if sheet.kind == "counts" else reason)
-    if min(value, spent) < 0:  # refunds may make a row negative, not an arm
-        place = f"{sheet.source}, line {sheet.cells.index[at[0]]}, arm {quoted(arm.name)} in all"
-        raise bad(place, min(value, spent), _MAY_BE)
-    if pulls == 0:
-        return arm._replace(reason=f"no {pull}s")
-    reward, cost = value / pulls, spent / pulls
-    if sheet.kind != "counts":  # rounding may lift the mean of equal values above them
-        reward, cost = (float(min(np.mean(x), np.max(x))) for x in columns[1:])
-    return arm._replace(reward=reward, cost=cost, reason="it cost nothing" * (cost == 0))
+def _bound(
+    sheet: _Sheet,
+    rows: pd.DataFrame,
+    arms: pd.DataFrame,
+    name: str,
+    limit: float | None,
+    of_file: Mapping[str, Any],
+) -> float:
+    """Of rewards or costs: the user's, or one for the file; see :func:`read_arms`."""
+    is_log = sheet.kind == "log"
+    values = rows[name][rows["arm"].isin(arms.index)] if is_log else arms[f"mean_{name}"]
+    top = float(values.max())
+    is_own = top > 1 and (is_log or name == "cost" or not of_file["bounded"])
+    is_own |= name == "cost" and bool(of_file["own"]) and 0 < top < 0.1
+    bound = limit or ((top if is_log else top / _SHARE) if is_own else 1.0)
+    if top > bound:
+        at = values.idxmax() if is_log else int(np.argmax(rows["arm"] == values.idxmax()))
+        arm = f"arm {quoted(rows['name'][at])}: {'mean ' * (not is_log)}{name} {top}"
+        say = f"{bound} (--columns {name}=… has none; {name}_max sets it)"
+        raise sheet.error(f"{arm} is above its bound {say}", rows.index == at)
+    return bound
 
 
-def _bounds(
-    rows: _Rows, arms: Sequence[_Arm], limits: Sequence[float | None], wide: bool, bounded: bool
-) -> tuple[float, float]:
-    """Of rewards and costs: the user's, or one pair for the file; see :func:`read_arms`."""
-    is_log, bounds = rows.sheet.kind == "log", list[float]()
-    columns = {"reward": rows.value, "cost": rows.spent}
-    for (name, column), limit in zip(columns.items(), limits, strict=True):
-        means = [(float(getattr(arm, name)), arm.first) for arm in arms]
-        if is_log and arms:
-            at = np.concatenate([arm.rows for arm in arms])
-            largest = int(at[np.argmax(column[at])])
-            means = [(float(column[largest]), largest)]
-        top, i = max(means, key=lambda pair: pair[0], default=(0.0, 0))
-        is_own = top > 1 and (is_log or name == "cost" or not bounded)
-        is_own |= name == "cost" and (bool(rows.sheet.columns) or wide) and 0 < top < 0.1
-        bounds.append(limit or ((top if is_log else top / _SHARE) if is_own else 1.0))
-        if top > bounds[-1]:
-            arm = f"arm {quoted(rows.arms[rows.code[i]][1])}: {'mean ' * (not is_log)}{name} {top}"
-            say = f"{bounds[-1]} (--columns {name}=… has none; {name}_max sets it)"
-            at_row = np.arange(len(rows.code)) == i
-            raise rows.sheet.error(f"{arm} is above its bound {say}", at_row)
-    return bounds[0], bounds[1]
-
-
-def _instance(rows: _Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> Instance:
+def _instance(
+    kind: str, name: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: Mapping[str, float]
+) -> Instance:
     """The instance of these arms, with its evidence."""
     evidence, log = Evidence(), list[tuple[FloatArray, FloatArray]]()
-    if rows.sheet.kind == "log":
-        log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms]
-    if rows.sheet.kind != "means":
-        pulled, value, spent = (np.array([arm.totals[n] for arm in arms]) for n in range(3))
+    parts = [rows[rows["arm"] == arm] for arm in arms.index] if kind != "means" else []
+    if kind == "log":
+        log = [(x["reward"].to_numpy(), x["cost"].to_numpy()) for x in parts]
+    if kind != "means":
+        pulled, value, spent = (arms[x].to_numpy() for x in ("pulls", "reward", "cost"))
         whole = bool(((value % 1 == 0) & (value <= pulled)).all())
         whole = all(bool(((r == 0) | (r == 1)).all()) for r, _ in log) if log else whole
-        several = not log and any(arm.rows.size > 1 for arm in arms)
-        daily = tuple(_daily(rows, arm) for arm in arms) if several else None
-        every = np.concatenate([arm.rows for arm in arms])
-        days = 0 if log or rows.time is None else len({*rows.time[every]} - {*_NOTHING})
-        evidence = Evidence(rows.sheet.kind, pulled, value, spent, whole, daily, days)
+        daily = None
+        if not log and any(len(x) > 1 for x in parts):
+            daily = tuple(map(_daily, parts))
+        times = rows["time"][rows["arm"].isin(arms.index)].unique()
+        days = 0 if log else len({*times} - {*_NOTHING})
+        evidence = Evidence(kind, pulled, value, spent, whole, daily, days)
+    means = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
     return Instance(
-        name=arms[0].instance,
-        arms=tuple(arm.name for arm in arms),
-        mean_reward=np.array([arm.reward for arm in arms]),
-        mean_cost=np.array([arm.cost for arm in arms]),
-        reward_bound=bounds[0],
-        cost_bound=bounds[1],
-        log=tuple(log) or None,
-        evidence=evidence,
+        name, tuple(arms["name"]), *means, *bounds.values(), tuple(log) or None, evidence
     )
 
 
-def _daily(rows: _Rows, arm: _Arm) -> Daily:
-    """Rows of one day summed; without days each row stands for itself."""
-    day = arm.rows if rows.time is None else rows.time[arm.rows]
-    _, place = np.unique(day, return_inverse=True)
-    columns = (rows.pulls, rows.value, rows.spent)
-    return Daily(*(np.bincount(place, column[arm.rows]) for column in columns))
+def _daily(rows: pd.DataFrame) -> Daily:
+    """An arm's rows of one day summed; without days each row stands for itself."""
+    if (rows["time"] != "").any():
+        rows = rows.groupby("time").sum()
+    return Daily(*(rows[x].to_numpy() for x in ("pulls", "reward", "cost")))

@@ -282,6 +282,7 @@ def _read(plan: ComparisonPlan) -> list[str]:
     bounds = [(instance.reward_bound, instance.cost_bound) for instance in table.instances]
     reward, cost = (_range(values, ".4g") for values in zip(*bounds, strict=True))
     end = "forfeits its reward" if spending.last_pull == "forfeits" else "counts"
+    paid = f"{_range(pulls, ',.3g')} {table.pull_unit}s"
     counts = {"run": plan.runs, "instance": count, "setting": len(plan.played.labels)}
     parts = [count_of(n, name) for name, n in counts.items()]
     kinds = f"{table.kind}, {count_of(count, 'instance')}, {sum(sizes)} arms"
@@ -289,7 +290,7 @@ def _read(plan: ComparisonPlan) -> list[str]:
         f"{table.path}: {kinds}" + f" ({sizes[0]} to {sizes[-1]} in an instance)" * (count > 1),
         *table.notes,
         f"a {table.pull_unit} brings {table.reward_unit} (at most {reward}) and takes {table.cost_unit} "
-        f"(at most {cost}); the budget is about {_range(pulls, ',.3g')} {table.pull_unit}s, of which the last one {end}",
+        f"(at most {cost}); the budget is about {paid}, of which the last one {end}",
         f"{' × '.join(parts)} = {plan.runs * count * len(plan.played.labels):,} runs; seed {plan.worlds.seed}",
     ]
 
