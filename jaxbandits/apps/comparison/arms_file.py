@@ -173,7 +173,7 @@ def read_arms(
     """
     limits = {"reward": reward_max, "cost": cost_max}
     for name, limit in limits.items():
-        limits[name] = limit and positive_number(f"{name}_max", limit)
+        limits[name] = limit if limit is None else positive_number(f"{name}_max", limit)
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
     if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
@@ -739,7 +739,8 @@ def _instance(
 ) -> Instance:
     """The instance of these arms, with its evidence."""
     evidence, log = Evidence(), list[tuple[FloatArray, FloatArray]]()
-    parts = [rows[rows["arm"] == arm] for arm in arms.index] if kind != "means" else []
+    every = rows.groupby("arm")
+    parts = [every.get_group(arm) for arm in arms.index] if kind != "means" else []
     if kind == "log":
         log = [(x["reward"].to_numpy(), x["cost"].to_numpy()) for x in parts]
     if kind != "means":
