@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbandits.apps._cli import console
-from jaxbandits.apps._cli.console import Parser, nearest, option_name, refused, say
+from jaxbandits.apps._cli.console import Parser, nearest, option_name, refused, say, unwritten
 from jaxbandits.apps.comparison.names import NAMES
 from jaxbandits.core import InputError, bad
 
@@ -33,15 +32,8 @@ A column `instance` holds several problems in one file. If columns are not known
 command with a guess in each place: --columns 'name=Campaign,pulls=Clicks,reward=Conv.,cost=Amount'.
 """
 READING = ("columns", "drop", "wide", "decimal", "encoding")
-FILES = (
-    "regret.png",
-    "results.png",
-    "table.csv",
-    "run.json",
-    "answer.json",
-    "arms.csv",
-    "report.html",
-)
+PICTURES, NUMBERS = "regret.png, results.png", "table.csv, run.json, answer.json, arms.csv"
+FILES = f"{PICTURES}, {NUMBERS}, report.html".split(", ")
 
 
 def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -181,23 +173,20 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     check_folder("--out", arguments.out, FILES, "compare")
     asked = ("runs", "growth", "decide", "start", "noise", "seed", *READING)
     options = {name: getattr(arguments, name) for name in asked}
-    with console.named_as_options({*vars(arguments), *arguments.parameters}):
-        plan = desk.prepare(arguments.arms, arguments.budget, policies, **options)
+    plan = desk.prepare(arguments.arms, arguments.budget, policies, **options)
     progress = usual_progress(arguments.progress)
     comparison = desk.run_plan(plan, progress=progress)
-    paths = list[Path]()
     try:
         # Numbers are written first, for the runs took the longest; then comes what is to be read.
         about = {"command": command, "arguments": vars(arguments)}
-        paths += put_all(out, comparison.numbers(about))
+        put_all(out, comparison.numbers(about))
         answer = desk.answer_of(comparison, progress=progress)
         say(desk.markdown(answer))
         desk.write_report(answer, out, command, about)
     except OSError as problem:
-        return console.unwritten(problem)
+        return unwritten(problem)
     except KeyboardInterrupt:
-        done = ", ".join(map(str, paths)) or "nothing more"
-        print(f"interrupted: all runs finished; {done} written", file=sys.stderr)
+        print(f"interrupted: all runs finished; numbers are in {out}/", file=sys.stderr)
         return 130
     say(f"\nwritten: {out}/ ({', '.join(FILES)})")
     return 0

@@ -13,7 +13,7 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -84,10 +84,6 @@ class Parser(argparse.ArgumentParser):
         """Raise it as an InputError, in one line."""
         raise InputError(line(message.removeprefix("argument ")))
 
-    def print_help(self, file: Any = None) -> None:
-        """Print the help; quietly, if nobody reads it to the end."""
-        say(self.format_help().rstrip("\n"))
-
 
 def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
     """The error of a converter, for it to raise."""
@@ -99,7 +95,7 @@ def listed(name: str, choices: Collection[str]) -> str:
     return f"{', '.join(choices)}{nearest(name, choices)}"
 
 
-# --- Printing, and the names of options
+# --- Printing
 
 
 def say(text: str) -> None:
@@ -123,24 +119,6 @@ def complain(problem: object) -> None:
 def option_name(parameter: str) -> str:
     """``--min-cost`` for ``min_cost``."""
     return f"--{parameter.replace('_', '-')}"
-
-
-OTHERWISE = {"wrt": "parameter", "executor": "on"}
-"""Options whose name is not that of the library's argument."""
-
-
-@contextlib.contextmanager
-def named_as_options(options: Collection[str]) -> Iterator[None]:
-    """Turn errors of the library, ``runs: 0 given; …``, into those of options, ``--runs: …``."""
-    try:
-        yield
-    except InputError as problem:
-        name, colon, rest = str(problem).partition(":")
-        field = name.rpartition(".")[2]  # a policy's parameter is told as OmegaUCB.rho
-        field = OTHERWISE.get(field, field)
-        if field not in options:
-            raise
-        raise InputError(f"{option_name(field)}{colon}{rest}") from None
 
 
 def unwritten(problem: OSError) -> int:

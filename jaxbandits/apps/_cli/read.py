@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from jaxbandits.apps._cli.compare import FORMATS, READING_TABLE, READING_TYPES, reading_of
-from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
+from jaxbandits.apps._cli.console import Parser, option_name, say
 from jaxbandits.tools import Table, count_of, line
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     from jaxbandits.apps.comparison import read_arms
     from jaxbandits.apps.comparison.intervals import interval_names
 
-    with named_as_options({*vars(arguments)}):
-        table = read_arms(arguments.file, **reading_of(arguments))
+    table = read_arms(arguments.file, **reading_of(arguments))
     sizes = [len(instance.arms) for instance in table.instances]
     instances = f", {count_of(len(sizes), 'instance')}" if len(sizes) > 1 else ""
     head = [f"read {arguments.file}: {table.kind}{instances}, {sum(sizes):,} arms"]

@@ -7,7 +7,7 @@ import dataclasses
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from jaxbandits.apps._cli.console import Parser, listed, named_as_options, say, unwritten
+from jaxbandits.apps._cli.console import Parser, listed, say, unwritten
 from jaxbandits.apps.comparison.names import NAMES
 from jaxbandits.core import InputError, bad
 from jaxbandits.tools import whole_number
@@ -59,41 +59,39 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     from jaxbandits.tools import check_folder, get
     from jaxbandits.tuning import FILES, random_problem
 
-    whole_number("--seed", arguments.seed, 0, 2**32 - 1)
-    whole_number("--grid", arguments.grid, 0)
-    whole_number("--k", arguments.k, 2, 2**24)
+    for name, least in (("seed", 0), ("grid", 0), ("k", 2)):
+        whole_number(f"--{name}", getattr(arguments, name), least, 2**32 - 1)
     policy, name = _policy(arguments)
     grid = float(get(policy, name)) * np.geomspace(1 / 16, 16, arguments.grid)
     check_folder("--out", arguments.out, FILES, "tune")
     options = {name: getattr(arguments, name) for name in ("steps", "instances", "fresh")}
-    with named_as_options({*vars(arguments)}):
-        problem = random_problem(arguments.family, arguments.k, arguments.budget)
-        key = jax.random.key(arguments.seed)
-        result = tune(policy, problem, wrt=name, key=key, grid=grid, **options)
+    problem = random_problem(arguments.family, arguments.k, arguments.budget)
+    key = jax.random.key(arguments.seed)
+    result = tune(policy, problem, wrt=name, key=key, grid=grid, **options)
     about = {"command": shlex.join(["jaxbandits", *argv]), "arguments": vars(arguments)}
     try:
         paths = result.save(arguments.out, about)
-    except OSError as problem:
-        return unwritten(problem)
+    except OSError as full:
+        return unwritten(full)
     say("\n".join([*result.lines(), f"written: {', '.join(map(str, paths))}"]))
     return 0
 
 
 def _policy(arguments: argparse.Namespace) -> tuple[Policy, str]:
+    """The policy, and which parameter is tuned."""
     from jaxbandits.apps.comparison.plan import POLICIES
     from jaxbandits.tools import leaf_fields
 
     if arguments.policy not in POLICIES:
         raise bad("--policy", arguments.policy, f"one of {listed(arguments.policy, POLICIES)}")
-    kind = POLICIES[arguments.policy]
-    leaves = {field.name: field for field in leaf_fields(kind)}
+    leaves = {field.name: field for field in leaf_fields(POLICIES[arguments.policy])}
     if not leaves:
         raise bad("--policy", arguments.policy, "one with a parameter")
-    name = next(iter(leaves)) if arguments.parameter is None else arguments.parameter
+    name = arguments.parameter or next(iter(leaves))
     if name not in leaves:
         raise bad("--parameter", name, f"one of {listed(name, leaves)}")
     values = {} if arguments.start is None else {name: arguments.start}
     for leaf in leaves.values():
         if leaf.default is dataclasses.MISSING and leaf.name not in values:
             raise InputError(f"--start: required, for there is no default of {leaf.name}")
-    return kind(**values), name
+    return POLICIES[arguments.policy](**values), name

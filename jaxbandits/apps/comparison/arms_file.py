@@ -26,7 +26,7 @@ import numpy as np
 
 from jaxbandits.apps.comparison.arms_table import ArmsTable, Daily, Evidence, FloatArray, Instance
 from jaxbandits.core import InputError, bad
-from jaxbandits.tools import brief, line, positive_number, quoted
+from jaxbandits.tools import brief, line, quoted
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]
@@ -105,7 +105,7 @@ class _Sheet:
         """Tell of these rows, if there are any."""
         if rows.any():
             lines = brief(", ".join(map(str, self.cells.index[rows])), 40)
-            self.notes.append(f"line {lines} {text}")
+            self.notes.append(f"line{'s' * (rows.sum() > 1)} {lines} {text}")
 
     def title(self, role: str) -> str:
         return "+".join(self.titles[n] for n in self.at.get(role, ()))
@@ -135,15 +135,13 @@ def read_arms(
     wide: bool = False,
     decimal: str | None = None,
     encoding: str | None = None,
-    reward_max: float | None = None,
-    cost_max: float | None = None,
 ) -> ArmsTable:
     """Read arms: means as given, counts (reward / pulls and cost / pulls), or a log's averages.
 
     In a file of counts the rows of a name are summed (days); in a log each row is a pull. Arms
     without pulls or cost are kept out, and told. The bounds that divide rewards and costs into
-    [0, 1], where none is given, are one pair for the file: 1, or the largest value (log) or the
-    largest mean / 0.99 where that is above 1.
+    [0, 1] are one pair for the file: the largest value (log), or 1, or the largest mean / 0.99
+    where that is above 1.
 
     Args:
         source: a CSV file, ``-`` for standard input, or a pandas data frame.
@@ -157,8 +155,6 @@ def read_arms(
             a column of what it brought, and one of what that cost (``gpt4`` and ``gpt4_cost``).
         decimal: the decimal sign, "." or ","; None: the one by which all cells can be read.
         encoding: of the file's text; None for UTF-8, and for UTF-16 with its mark.
-        reward_max: bound of the rewards in the user's unit per pull.
-        cost_max: the same for costs.
 
     Raises:
         InputError: columns are not known (the message has all of them, and a command); a cell is
@@ -171,9 +167,6 @@ def read_arms(
         >>> table.instances[0].mean_cost.tolist(), table.cost_unit
         ([0.55, 0.4], '€')
     """
-    limits = {"reward": reward_max, "cost": cost_max}
-    for name, limit in limits.items():
-        limits[name] = limit if limit is None else positive_number(f"{name}_max", limit)
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
     if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
@@ -194,7 +187,7 @@ def read_arms(
         _leave_out(sheet, drop, {n for role in NUMERIC for n in sheet.at.get(role, ())})
     rows, currency = _rows(sheet, decimal)
     _check(sheet, rows, wide)
-    return _table(sheet, rows, limits, wide, currency)
+    return _table(sheet, rows, wide, currency)
 
 
 # --- Cells
@@ -658,13 +651,7 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
 # --- From rows to instances: sums, means, bounds, and the arms that cannot be played
 
 
-def _table(
-    sheet: _Sheet,
-    rows: pd.DataFrame,
-    limits: Mapping[str, float | None],
-    wide: bool,
-    currency: str,
-) -> ArmsTable:
+def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> ArmsTable:
     """The instances of at least two arms that can be played, and what was left out."""
     kind, counted = sheet.kind, sheet.title("pulls").lower()
     reward = sheet.title("reward") or "reward"
@@ -685,18 +672,17 @@ def _table(
     is_alone = ~playable["instance"].duplicated(keep=False)
     arms.loc[playable.index[is_alone], "why"] = "alone in its instance"
     out = arms.loc[arms["why"] != "", ["why", "name", "line"]].to_numpy(object).tolist()
+    out.sort(key=lambda row: row[0].startswith("alone"))
     kept_out = [f"kept out, {why}: {quoted(name)} (line {at})" for why, name, at in out]
     arms = playable[~is_alone]
     if arms.empty:
         raise sheet.error(f"{kept_out[0]}; two arms must have pulls, and a mean cost above 0")
-    of_file = {"bounded": is_count or "conversions" in sheet.columns, "own": wide or sheet.columns}
-    bounds = {x: _bound(sheet, rows, arms, x, limits[x], of_file) for x in limits}
+    is_bounded = is_count or "conversions" in sheet.columns
+    bounds = [_bound(sheet, rows, arms, x, wide, is_bounded) for x in ("reward", "cost")]
     if kind == "counts" and of_arm.ngroups < len(rows):
         sheet.notes.append(f"{len(rows):,} rows summed to {of_arm.ngroups:,} arms")
     sheet.notes += kept_out[:5]
     sheet.notes += [f"kept out: {len(kept_out) - 5:,} more"] if len(kept_out) > 5 else []
-    if limits["reward"] is None and bounds["reward"] > 1:
-        sheet.notes.append(f"rewards go above 1: their bound is {bounds['reward']:.6g}")
     instances = arms.groupby("instance", sort=False)
     return ArmsTable(
         kind=kind,
@@ -712,30 +698,25 @@ def _table(
 
 
 def _bound(
-    sheet: _Sheet,
-    rows: pd.DataFrame,
-    arms: pd.DataFrame,
-    name: str,
-    limit: float | None,
-    of_file: Mapping[str, Any],
+    sheet: _Sheet, rows: pd.DataFrame, arms: pd.DataFrame, name: str, wide: bool, is_bounded: bool
 ) -> float:
-    """Of rewards or costs: the user's, or one for the file; see :func:`read_arms`."""
-    is_log = sheet.kind == "log"
-    values = rows[name][rows["arm"].isin(arms.index)] if is_log else arms[f"mean_{name}"]
-    top = float(values.max())
-    is_own = top > 1 and (is_log or name == "cost" or not of_file["bounded"])
-    is_own |= name == "cost" and bool(of_file["own"]) and 0 < top < 0.1
-    bound = limit or ((top if is_log else top / _SHARE) if is_own else 1.0)
-    if top > bound:
-        at = values.idxmax() if is_log else int(np.argmax(rows["arm"] == values.idxmax()))
-        arm = f"arm {quoted(rows['name'][at])}: {'mean ' * (not is_log)}{name} {top}"
-        say = f"{bound} (--columns {name}=… has none; {name}_max sets it)"
-        raise sheet.error(f"{arm} is above its bound {say}", rows.index == at)
-    return bound
+    """Of rewards or costs, one for the file; see :func:`read_arms`."""
+    if sheet.kind == "log":
+        return float(rows[name][rows["arm"].isin(arms.index)].max()) or 1.0
+    means, is_cost = arms[f"mean_{name}"], name == "cost"
+    top = float(means.max())
+    if top > 1 and is_bounded and not is_cost:
+        arm, say = quoted(arms["name"][means.idxmax()]), "--columns reward=… has no such bound"
+        at = (rows["arm"] == means.idxmax()).to_numpy()
+        raise sheet.error(
+            f"arm {arm} has {top} conversions a pull, above the bound of 1; {say}", at
+        )
+    is_small = is_cost and bool(sheet.columns or wide) and 0 < top < 0.1
+    return top / _SHARE if top > 1 or is_small else 1.0
 
 
 def _instance(
-    kind: str, name: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: Mapping[str, float]
+    kind: str, name: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: Sequence[float]
 ) -> Instance:
     """The instance of these arms, with its evidence."""
     evidence, log = Evidence(), list[tuple[FloatArray, FloatArray]]()
@@ -754,9 +735,7 @@ def _instance(
         days = 0 if log else len({*times} - {*_NOTHING})
         evidence = Evidence(kind, pulled, value, spent, whole, daily, days)
     means = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
-    return Instance(
-        name, tuple(arms["name"]), *means, *bounds.values(), tuple(log) or None, evidence
-    )
+    return Instance(name, tuple(arms["name"]), *means, *bounds, tuple(log) or None, evidence)
 
 
 def _daily(rows: pd.DataFrame) -> Daily:

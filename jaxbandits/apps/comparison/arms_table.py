@@ -21,28 +21,17 @@ class Daily:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the file says of one instance's arms: totals, never divided by a bound.
+    """What the file says of one instance's arms: totals, never divided by a bound."""
 
-    Attributes:
-        kind: ``"means"``, ``"counts"`` or ``"log"``.
-        clicks: float64 [K], pulls of each arm: clicks, sessions (counts) or complete rows (log).
-            None for means.
-        value: float64 [K], the total reward: conversions, revenue, rewards. None for means.
-        spent: float64 [K], the total cost. None for means.
-        whole: every reward is a count of what a pull brings at most once: value is whole and at
-            most clicks (log: all rewards are 0 or 1), so that a binomial law fits; False for means
-            and for revenue.
-        daily: of each arm of a file of counts its rows day by day; None where no arm has several.
-        days: how many days (weeks, months) the rows tell of; 0 where they tell of none.
-    """
-
-    kind: str = "means"
-    clicks: FloatArray | None = None
-    value: FloatArray | None = None
-    spent: FloatArray | None = None
+    kind: str = "means"  # or "counts", or "log"
+    clicks: FloatArray | None = None  # [K], pulls (of a log: rows); None for means, as the next two
+    value: FloatArray | None = None  # [K], the total reward: conversions, revenue
+    spent: FloatArray | None = None  # [K], the total cost
+    # Every reward is a count of what a pull brings at most once, so that a binomial law fits
     whole: bool = False
+    # Of each arm of a file of counts its rows day by day; None where no arm has several
     daily: tuple[Daily, ...] | None = None
-    days: int = 0
+    days: int = 0  # how many days (weeks, months) the rows tell of; 0 where they tell of none
 
     def totals(self, arm: int | slice) -> tuple[float, float, float] | None:
         """Clicks, value and money of an arm, or of all with ``slice(None)``; None for means."""
@@ -55,26 +44,15 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """One bandit problem with K >= 2 arms, in the order of the file.
+    """One bandit problem with K >= 2 arms, in the order of the file."""
 
-    Attributes:
-        name: the `instance` cell; the file's name without suffix where there is no such column.
-        arms: names of the K arms, all different.
-        mean_reward: float64 [K], reward per pull in the user's unit, >= 0.
-        mean_cost: float64 [K], cost per pull in the user's unit, > 0.
-        reward_bound: no reward (log) or mean reward (other formats) is above it; user's unit.
-        cost_bound: the same for costs.
-        log: for each arm its (rewards, costs), one entry per logged pull in file order, so that the
-            two may be resampled jointly; user's unit. None unless the file is a log.
-        evidence: what the means were made of.
-    """
-
-    name: str
+    name: str  # the `instance` cell; the file's name where there is no such column
     arms: tuple[str, ...]
-    mean_reward: FloatArray
-    mean_cost: FloatArray
-    reward_bound: float
+    mean_reward: FloatArray  # [K], per pull in the user's unit, at least 0
+    mean_cost: FloatArray  # [K], the same, above 0
+    reward_bound: float  # no reward (of a log) or mean reward is above it
     cost_bound: float
+    # Of each arm of a log its (rewards, costs), so that the two may be resampled jointly
     log: tuple[tuple[FloatArray, FloatArray], ...] | None
     evidence: Evidence = Evidence()
 

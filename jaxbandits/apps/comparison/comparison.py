@@ -26,7 +26,7 @@ from jaxbandits.apps.comparison.plan import ComparisonPlan, prepare
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.core import Policy, Status, ticks
 from jaxbandits.simulation import simulate
-from jaxbandits.statistics import dominance, invisible, mean, runs_needed, simultaneous_band
+from jaxbandits.statistics import dominance, invisible, mean, simultaneous_band
 from jaxbandits.tools import Progress, Table, count_of, door
 
 if TYPE_CHECKING:
@@ -113,9 +113,7 @@ class Comparison:
         ``difference`` is the reward minus that of rank 1 in the same world, run by run; the
         intervals of all differences in a scope hold at once with 95 %
         (:func:`~jaxbandits.statistics.dominance`), and ``difference_clear`` says whether it leaves
-        out 0. ``more_runs`` says how many more runs would probably (80 %) make it clear if it is what
-        it now seems to be (:func:`~jaxbandits.statistics.runs_needed`, at 5 % over the number of
-        pairs): 0 where it is clear, inf where there is none.
+        out 0.
         """
         return [dict(row) for row in self._rows]
 
@@ -170,23 +168,15 @@ class Comparison:
         ]
 
     def _apart(self, reward: xarray.DataArray, best: xarray.DataArray) -> dict[str, NDArray]:
-        """Differences to the best, whether clear, and runs missing, ``[setting, scope]``."""
-        runs, count, places = self.plan.runs, reward.sizes["setting"], np.atleast_1d(best.values)
+        """Differences to the best, and whether they are clear, ``[setting, scope]``."""
+        places = np.atleast_1d(best.values)
         parts = [reward.isel(each=i) for i in range(places.size)] if best.dims else [reward]
         pairs = (dominance(part, over="replicate") for part in parts)
         tables = [table.isel(against=at) for table, at in zip(pairs, places, strict=True)]
-        columns = {
+        return {
             f"difference_{x}".removesuffix("_difference"): np.stack([t[x] for t in tables], -1)
             for x in ("difference", "low", "high", "clear")
         }
-        more = np.full((count, places.size), np.nan)
-        if runs > 1:
-            against = reward.isel(setting=best).drop_vars("setting")
-            level = 1 - 0.05 / max(1, count * (count - 1) // 2)
-            needed = runs_needed(reward, against, over="replicate", level=level)
-            more = needed["more"].values.reshape(count, -1)
-        columns["more_runs"] = np.where(columns["difference_clear"], 0.0, more)
-        return columns
 
     def picture(self) -> bytes:
         """The mean regret against the money spent; a band holds its whole curve at 95 %."""
@@ -325,7 +315,7 @@ def compare(
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares,
             ending in 1.
-        columns, drop, wide, decimal, encoding, reward_max, cost_max:
+        columns, drop, wide, decimal, encoding:
             as in :func:`~jaxbandits.apps.comparison.read_arms`; left out with a table.
         cost_cv: coefficient of variation of one pull's cost; default what its days say, else 0.5.
         progress: show a bar on stderr.

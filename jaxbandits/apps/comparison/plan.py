@@ -283,7 +283,7 @@ def _table_and_worlds(table: ArmsTable, request: Request) -> tuple[ArmsTable, Wo
     that hold for it.
 
     Raises:
-        InputError: what the file does not allow; a bound of the user below what may be drawn.
+        InputError: what the file does not allow.
     """
     is_log, whole = table.kind == "log", table.kind == "counts" and counts_conversions(table)
     noise = request.noise or ("empirical" if is_log else "clicks" if whole else "bernoulli")
@@ -297,7 +297,7 @@ def _table_and_worlds(table: ArmsTable, request: Request) -> tuple[ArmsTable, Wo
     if request.cost_cv is not None and (is_log or why_given is not None):
         raise bad("cost_cv", request.cost_cv, "left out: only drawn means of counts need it")
     posterior = worlds.posterior_of(table, request.cost_cv) if why_given is None else None
-    table = worlds.with_bounds(table, noise, posterior, request.reward_max, request.cost_max)
+    table = worlds.with_bounds(table, noise, posterior)
     return table, Worlds(noise, int(request.seed), posterior, why_given)
 
 

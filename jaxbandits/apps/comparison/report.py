@@ -266,12 +266,9 @@ def _ranking(comparison: Comparison) -> Table:
 
 
 def _against_the_best(row: Mapping[str, Any]) -> str:
-    """``−2 (−3 to −1), clear``; ``−2 (−5 to +1), not clear (about 50 more runs)``."""
-    more, verdict = row["more_runs"], "clear" if row["difference_clear"] else "not clear"
-    if not row["difference_clear"] and more < 1e6:
-        verdict += f" (about {float(f'{more:.2g}'):,.0f} more runs)"
+    """``−2 (−3 to −1), clear``."""
     ends = (row[f"difference{end}"] for end in ("", "_low", "_high"))
-    return f"{numerals.interval(*ends)}, {verdict}"
+    return f"{numerals.interval(*ends)}, {'clear' if row['difference_clear'] else 'not clear'}"
 
 
 def _read(plan: ComparisonPlan) -> list[str]:

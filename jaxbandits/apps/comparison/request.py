@@ -14,7 +14,7 @@ from jaxbandits.tools import positive_number, whole_number
 
 NOISES = ("bernoulli", "clicks", "empirical")
 """What a pull may look like, see :func:`~jaxbandits.compare`."""
-READING = ("columns", "decimal", "encoding", "drop", "wide", "reward_max", "cost_max")
+READING = ("columns", "decimal", "encoding", "drop", "wide")
 """Arguments of :func:`~jaxbandits.apps.comparison.read_arms`."""
 _WORDS: Mapping[str, Sequence[str]] = {
     "noise": NOISES,
@@ -39,8 +39,6 @@ class Request:
     encoding: str | None = None
     drop: Sequence[str] = ()
     wide: bool = False
-    reward_max: float | None = None
-    cost_max: float | None = None
     runs: int | None = None
     seed: int = 0
     noise: str | None = None

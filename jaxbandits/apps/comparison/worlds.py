@@ -27,7 +27,7 @@ vary more than a binomial law says (φ ≥ 1, by which counts are divided); else
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ from jaxbandits.apps.comparison.arms_table import (
     FloatArray,
     Instance,
 )
-from jaxbandits.core import Domain, InputError, bad, leaf, pytree, streams, ticks
+from jaxbandits.core import Domain, InputError, leaf, pytree, streams, ticks
 from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw, drawn_row
 from jaxbandits.environments.table import RequestTable, RowOrder
 from jaxbandits.tools import quoted
@@ -427,7 +427,7 @@ def finite_arms(instances: Sequence[Instance]) -> FiniteArms:
     return FiniteArms.bernoulli(reward, cost, present)
 
 
-_SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; lower --{0}-max"
+_SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; so that it cannot be counted"
 
 
 def _refuse(instances: Sequence[Instance], wrong: np.ndarray, reason: str) -> None:
@@ -446,55 +446,23 @@ def spread_of(cost_cv: float) -> float:
     return min(float(np.sqrt(3)) * cost_cv, 1.0)
 
 
-def with_bounds(
-    table: ArmsTable,
-    noise: str,
-    posterior: FilePosterior | None,
-    reward_max: float | None,
-    cost_max: float | None,
-) -> ArmsTable:
-    """The table with bounds that hold whatever is drawn; what the user gave stays, if it does.
+def with_bounds(table: ArmsTable, noise: str, posterior: FilePosterior | None) -> ArmsTable:
+    """The table with bounds that hold whatever is drawn.
 
     A log's are its largest reward and cost. A click brings one conversion at most; a cost is
     bounded by the largest mean of any draw of its instance, with the noise around it.
-
-    Raises:
-        InputError: a bound of the user below what may be drawn.
     """
-    if table.kind == "log":
-        instances = tuple(_log_bounds(table, reward_max, cost_max))
-        return dataclasses.replace(table, instances=instances)
-    if posterior is None:
+    if table.kind == "log" or posterior is None:
         return table
-    needed = np.empty((len(table.instances), 2))
+    bounded = list[Instance]()
     above = 1 + spread_of(posterior.cost_cv) if noise == "clicks" else 1 / _LARGEST_SCALED_MEAN
-    for row, of in zip(needed, posterior.instances, strict=True):
+    for instance, of in zip(table.instances, posterior.instances, strict=True):
         assert isinstance(of, CountPosterior)
         reward, cost = of.largest()
-        row[:] = 1.0 if of.law == "beta" else reward / _LARGEST_SCALED_MEAN, cost * above
-    for column, name, bound in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
-        if bound is not None and bound < (lowest := needed[:, column].max()):
-            raise bad(name, bound, f"at least {lowest:.4g}: means as large may be drawn")
-    pairs = zip(table.instances, needed.tolist(), strict=True)
-    bounded = tuple(
-        dataclasses.replace(x, reward_bound=reward_max or reward, cost_bound=cost_max or cost)
-        for x, (reward, cost) in pairs
-    )
-    return dataclasses.replace(table, instances=bounded)
-
-
-def _log_bounds(
-    table: ArmsTable, reward_max: float | None, cost_max: float | None
-) -> Iterator[Instance]:
-    """The largest values of the file in place of bounds of 1."""
-    every = [rows for instance in table.instances for rows in instance.log or ()]
-    reward, cost = (max(float(rows[i].max()) for rows in every) or 1.0 for i in (0, 1))
-    for x in table.instances:
-        yield dataclasses.replace(
-            x,
-            reward_bound=reward if x.reward_bound == 1 and reward_max is None else x.reward_bound,
-            cost_bound=cost if x.cost_bound == 1 and cost_max is None else x.cost_bound,
-        )
+        reward = 1.0 if of.law == "beta" else reward / _LARGEST_SCALED_MEAN
+        bounds = {"reward_bound": reward, "cost_bound": cost * above}
+        bounded.append(dataclasses.replace(instance, **bounds))
+    return dataclasses.replace(table, instances=tuple(bounded))
 
 
 def run_arms(

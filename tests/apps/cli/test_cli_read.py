@@ -62,9 +62,9 @@ NOTHING = "[[]]" if sys.version_info < (3, 13) else "'--'"
     [
         ("read", "FILE"),
         ("read no.csv", "no.csv"),
-        ("read ads.csv --columns nmae=a", "--columns: 'nmae' given; it must be one of"),
+        ("read ads.csv --columns nmae=a", "columns: 'nmae' given; it must be one of"),
         ("read ads.csv", "read ads.csv --columns 'name=Kampania,pulls=Kliknięcia,reward=Konwersje,cost=Koszt'"),
-        (f"read ads.csv --columns {COLUMNS} --drop=--", f"--drop: {NOTHING} given"),
+        (f"read ads.csv --columns {COLUMNS} --drop=--", f"drop: {NOTHING} given"),
     ],
 )  # fmt: skip
 def test_refusals_are_one_line_that_names_the_option(

@@ -30,7 +30,6 @@ from jaxbandits.apps.comparison.worlds import (
     posterior_of,
     run_arms,
     why_no_posterior,
-    with_bounds,
 )
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError
@@ -331,5 +330,3 @@ def test_means_are_given_where_nothing_says_how_sure_they_are(tmp_path) -> None:
     means.write_text("name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n")
     assert "no counts" in str(why_no_posterior(read_arms(means)))
     assert prepare(means, 20.0, OmegaUCB()).worlds.posterior is None
-    with pytest.raises(InputError, match=r"cost_max: 1.0 given; it must be at least"):
-        with_bounds(TWO, "clicks", posterior_of(TWO), None, 1.0)

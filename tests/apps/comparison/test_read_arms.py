@@ -108,10 +108,9 @@ def test_means_bounds_and_units(tmp_path: Path) -> None:
     (instance,) = read(tmp_path, text, columns=columns).instances
     assert instance.mean_reward.tolist() == [0.625, 0.74] and instance.cost_bound == 0.0021 / 0.99
     text = "name,reward,cost\na,1,.7\na,0,.7\nb,0,.7\nb,0,.7\n"
-    (instance,) = read(tmp_path, text, cost_max=0.7).instances
-    assert instance.log is not None and (instance.mean_cost == 0.7).all()
-    table = read(tmp_path, HEAD + "A,10,5 €,1\nB,20,8 €,2\n", reward_max=2)
-    assert table.instances[0].reward_bound == 2
+    (instance,) = read(tmp_path, text).instances
+    assert instance.log is not None and (instance.mean_cost == instance.cost_bound == 0.7).all()
+    table = read(tmp_path, HEAD + "A,10,5 €,1\nB,20,8 €,2\n")
     assert (table.pull_unit, table.reward_unit, table.cost_unit) == ("click", "conversions", "€")
 
 
@@ -145,7 +144,6 @@ def test_arms_that_cannot_be_played_are_kept_out_or_refused(tmp_path: Path) -> N
     for options, message in (
         ({"decimal": ";"}, "decimal"),
         ({"columns": {"nmae": "a"}}, "columns: 'nmae'"),
-        ({"cost_max": 0}, "cost_max"),
     ):
         with pytest.raises(InputError, match=message):
             read(tmp_path, HEAD, **options)
