@@ -36,11 +36,6 @@ PICTURES, NUMBERS = "regret.png, results.png", "table.csv, run.json, answer.json
 FILES = f"{PICTURES}, {NUMBERS}, report.html".split(", ")
 
 
-def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of :func:`~jaxbandits.apps.comparison.read_arms`."""
-    return {name: getattr(arguments, name) for name in READING}
-
-
 READING_TABLE = """\
 --columns  name=TITLE,…  which column is what, see below; as cost a number: what every pull costs
 --drop  TEXT  leave out rows with this cell, such as a total (repeatable)

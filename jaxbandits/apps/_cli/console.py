@@ -143,11 +143,9 @@ def keep_programs() -> None:
 
     from jaxbandits.tools import keep_programs_in, processor
 
-    setting, caches = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
-    is_off = setting.lower() in ("off", "false", "no", "0")
-    if is_off or getattr(jax.config, "jax_compilation_cache_dir", None):
+    base = os.environ.get(VARIABLE) or "~/.cache/jaxbandits"
+    if base == "off" or getattr(jax.config, "jax_compilation_cache_dir", None):
         return
-    base = setting or f"{caches if os.path.isabs(caches) else '~/.cache'}/jaxbandits"
     # XLA makes its CPU code for one kind of processor, and jax's own key does not tell them apart.
     kind = f"{processor()}-jax-{jax.__version__}"
     folder = Path(base).expanduser() / "programs" / kind

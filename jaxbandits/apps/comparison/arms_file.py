@@ -239,7 +239,9 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
         raise InputError(f"{name}: {what}; it must have a header and rows of arms")
     unknown, first, second, sign, row = min(tries)
     end, width = second if unknown else first, len(row)
-    below = io.StringIO("".join(text.splitlines(keepends=True)[end:]), newline="")
+    below = io.StringIO(text, newline="")
+    for _ in range(end):
+        next(below)
     options: dict[str, Any] = {"header": None, "index_col": False, "sep": sign, "dtype": object}
     options |= {"na_filter": False, "skipinitialspace": True, "skip_blank_lines": False}
     try:

@@ -66,18 +66,6 @@ class Instance:
 class ArmsTable:
     """All problems of one file.
 
-    Attributes:
-        kind: "means", "counts" or "log".
-        instances: in the order in which they first appear in the file; at least one.
-        notes: lines to show to the user: rows left out, arms that cannot be played, columns that
-            are not used. May be empty.
-        reward_unit: what rewards are counted in, "conversions" or the title of the column.
-        cost_unit: what costs are counted in: the currency of the cells, else "spent" or "cost".
-        sha256: of the bytes that were read; None for a table that is not from a file.
-        pull_unit: what a pull is, in the singular: "click", "session", "row" (of a log), "pull".
-        path: of the file that a comparison was asked for by; None where it was given the table.
-        wide: a log in which row j of every arm is one request, that all were tried on.
-
     Example:
         >>> import numpy as np
         >>> from jaxbandits.apps.comparison import ArmsTable, Instance
@@ -86,12 +74,12 @@ class ArmsTable:
         ('a', 'b')
     """
 
-    kind: str
-    instances: tuple[Instance, ...]
-    notes: tuple[str, ...]
-    reward_unit: str
-    cost_unit: str
-    sha256: str | None = None
-    pull_unit: str = "pull"
-    path: str | None = None
-    wide: bool = False
+    kind: str  # "means", "counts" or "log"
+    instances: tuple[Instance, ...]  # in the order in which they first appear in the file
+    notes: tuple[str, ...]  # lines to show: rows left out, arms that cannot be played
+    reward_unit: str  # "conversions", or the title of the column
+    cost_unit: str  # the currency of the cells, else "spent" or "cost"
+    sha256: str | None = None  # of the bytes of the file
+    pull_unit: str = "pull"  # in the singular: "click", "session", "row" (of a log)
+    path: str | None = None  # of the file
+    wide: bool = False  # a log in which row j of every arm is one request, that all were tried on

@@ -217,7 +217,7 @@ def _assumptions(plan: ComparisonPlan) -> list[str]:
         sale = f"{money}, in which an arm sells at most {supply.growth:g} times what it sold (--growth)."
     decided = f"One decides after every {pull}{played.reason and ', '}{played.reason}."
     if played.day:
-        decided = f"One decides once a day, every {_range(played.day, ',')} {pull}s (--decide)."
+        decided = f"One decides once a day of the file, every {_range(played.day, ',')} {pull}s (--decide)."
     return [f"{sure} Noise: {_noise(plan)}.", sale, decided]
 
 
