@@ -315,14 +315,9 @@ def _find_roles(sheet: _Sheet) -> None:
     if len(kinds) != 1:
         fits = " and ".join(kinds) or "no kind"
         raise sheet.error(f"the header fits {fits}; name the columns with --columns")
-    sheet.kind, said = kinds[0], {AS.get(role, role) for role in sheet.columns}
+    sheet.kind = kinds[0]
     roles = (*KINDS[sheet.kind], "instance", "time", "over")
     sheet.at = {role: at[role] for role in roles if role in at}
-    for role, found in sheet.at.items():
-        if len(found) > 1 and role not in said:
-            either = " or ".join(quoted(sheet.titles[n]) for n in found)
-            say = f"Say --columns {role}=… (a title that stands once)"
-            raise sheet.error(f"is {either} the {role}? {say}")
 
 
 def _question(sheet: _Sheet, problem: str) -> InputError:
@@ -580,19 +575,16 @@ def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     for n in sheet.unused():
         column, title = sheet.cells[n], sheet.titles[n]
         texts, of_arm = {*column.unique()} - {*_NOTHING}, column.groupby(arm.to_numpy())
-        is_grid, is_id = (
-            of_arm.agg(frozenset).nunique() == 1,
-            re.search(r"(?i)\b(id|nr|no)\b", title),
-        )
+        is_id = re.search(r"(?i)\b(id|nr|no)\b", title)
         is_amount = all(map(_is_number, texts)) and not is_id
-        if of_arm.nunique().max() > 1 and (is_grid or not is_amount):
+        if of_arm.nunique().max() > 1 and (
+            not is_amount or of_arm.agg(frozenset).nunique() == 1  # the same for each arm
+        ):
             differ = f"{quoted(title)} ({brief(', '.join(sorted(texts)), 60)})"
-            apart, over, day = (
-                shlex.quote(f"{role}={title}{more}")
-                for role, more in (("name", f"+{sheet.title('name')}"), ("over", ""), ("time", ""))
-            )
-            say = f"{apart} makes arms of them, {over} sums them, {day} if it is a day"
-            raise sheet.error(f"rows of one name differ in {differ}: --columns {say}")
+            apart, over = f"name={title}+{sheet.title('name')}", f"over={title}"
+            say = f"{shlex.quote(apart)} makes arms of them, {shlex.quote(over)} sums them"
+            day = shlex.quote(f"time={title}")
+            raise sheet.error(f"rows of one name differ in {differ}: --columns {say}, {day} days")
 
 
 # --- A table of requests
@@ -730,11 +722,9 @@ def _instance(
         pulled, value, spent = (arms[x].to_numpy() for x in ("pulls", "reward", "cost"))
         whole = bool(((value % 1 == 0) & (value <= pulled)).all())
         whole = all(bool(((r == 0) | (r == 1)).all()) for r, _ in log) if log else whole
-        daily = None
-        if not log and any(len(x) > 1 for x in parts):
-            daily = tuple(map(_daily, parts))
-        times = rows["time"][rows["arm"].isin(arms.index)].unique()
-        days = 0 if log else len({*times} - {*_NOTHING})
+        several = not log and any(len(x) > 1 for x in parts)
+        daily = tuple(map(_daily, parts)) if several else None
+        days = 0 if log else len({*np.concatenate([x["time"] for x in parts])} - {*_NOTHING})
         evidence = Evidence(kind, pulled, value, spent, whole, daily, days)
     means = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
     return Instance(name, tuple(arms["name"]), *means, *bounds, tuple(log) or None, evidence)
@@ -743,5 +733,5 @@ def _instance(
 def _daily(rows: pd.DataFrame) -> Daily:
     """An arm's rows of one day summed; without days each row stands for itself."""
     if (rows["time"] != "").any():
-        rows = rows.groupby("time").sum()
+        rows = rows.groupby("time")[["pulls", "reward", "cost"]].sum()
     return Daily(*(rows[x].to_numpy() for x in ("pulls", "reward", "cost")))
