@@ -89,7 +89,8 @@ def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
     from jaxbandits.apps.comparison.plan import POLICIES
     from jaxbandits.tools import leaf_fields
 
-    stated, policies = arguments.parameters, list[Policy]()
+    stated = arguments.parameters
+    policies: list[Policy] = []
     fields = {name: leaf_fields(POLICIES[name]) for name in arguments.policies}
     known = {field.name for of in fields.values() for field in of}
     for parameter, values in stated.items():

@@ -54,7 +54,7 @@ _NOTHING, _UNKNOWN = ("", "-", "--", "–", "—"), ("na", "n/a", "#n/a", "nan",
 _YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _GUESSES = {  # how titles of numbers often begin, for the question
     "pulls": r"cli[ck]|kli|pull|visit|sess|request|impr",
-    "reward": r"conv|konv|order|purch|sale|lead|result|reward|score",
+    "reward": r"conv|kon[vw]|order|purch|sale|lead|result|reward|score",
     "cost": r"cost|co[uû]t|kos[tz]|spen|amount|usd|eur",
 }
 _SIGN = (  # of a currency
@@ -105,7 +105,7 @@ class _Sheet:
         """Tell of these rows, if there are any."""
         if rows.any():
             lines = brief(", ".join(map(str, self.cells.index[rows])), 40)
-            self.notes.append(f"line{'s' * (rows.sum() > 1)} {lines} {text}")
+            self.notes.append(f"line{'s' * (',' in lines)} {lines} {text}")
 
     def title(self, role: str) -> str:
         return "+".join(self.titles[n] for n in self.at.get(role, ()))

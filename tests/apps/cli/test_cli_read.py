@@ -46,7 +46,7 @@ def test_many_instances_and_names_that_write_to_the_terminal(
     rows = "".join(f"i{i},{arm},0.5,1\n" for i in range(9) for arm in "abcdefg\x1b")
     (tmp_path / "many.csv").write_text("instance,name,mean_reward,mean_cost\n" + rows)
     out = printed(capsys, "read", str(tmp_path / "many.csv"))
-    assert "9 instances" in out and "and 23 more arms" in out and "(no intervals" in out
+    assert "9 instances" in out and "and 32 more arms" in out and "(no intervals" in out
     (tmp_path / "odd.csv").write_text("a\x1b[2J;clicks\nx\x1b]0;1\n")
     assert main(["read", str(tmp_path / "odd.csv")]) == 2
     out, err = capsys.readouterr()
