@@ -128,15 +128,15 @@ def test_a_bar_that_nobody_asked_for_waits_two_seconds_and_is_for_watchers_only(
         capsys.readouterr()  # the bar is taken away
 
 
-@pytest.mark.parametrize("job", ["", "read", "compare", "demo", "sweep", "status", "audit", "tune"])
-def test_the_help_of_each_command_loads_no_jax(job: str) -> None:
+def test_the_help_of_the_commands_loads_no_jax() -> None:
     code = (
-        "import sys\nfrom jaxbandits.apps._cli.console import main\n"
-        f"try:\n    main({[*job.split(), '--help']})\nexcept SystemExit:\n    pass\n"
+        "import sys\nfrom jaxbandits.apps._cli.console import main, _JOBS\n"
+        "for job in ['', *_JOBS]:\n    try:\n        main([*job.split(), '--help'])\n"
+        "    except SystemExit:\n        pass\n"
         "print(*(m for m in ('jax', 'xarray', 'scipy', 'pandas') if m in sys.modules), file=sys.stderr)"
     )
     done = python(code)
-    assert f"jaxbandits {job}" in done.stdout and done.stderr.split() == []
+    assert done.stdout.count("usage: jaxbandits ") == 8 and done.stderr.split() == []
 
 
 def test_off_a_terminal_progress_is_a_line_now_and_then(

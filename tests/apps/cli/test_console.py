@@ -1,4 +1,4 @@
-"""The parser that the commands share, Ctrl-C, and readers that leave."""
+"""Ctrl-C, and readers that leave; what the parser refuses is in test_bad_values.py."""
 
 from __future__ import annotations
 
@@ -12,49 +12,9 @@ from pathlib import Path
 import pytest
 
 from jaxbandits.apps._cli.compare import FILES
-from jaxbandits.apps._cli.console import Parser
-from jaxbandits.core.checks import InputError
 from tests.processes import ROOT
 
 ARMS = "name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n"
-
-
-TABLE = """\
-file  FILE  a file
---budget  B  a number
---runs  N  a whole number
---name  one|two  a choice
---quiet  -  a switch
-"""
-
-
-def parser() -> Parser:
-    budget = {"budget": {"type": float, "required": True}}
-    return Parser("demo", "", TABLE, budget | {"runs": {"type": int, "default": 3}})
-
-
-def test_what_is_right() -> None:
-    values = parser().parse(["f", "--budget", "1e2", "--name", "two", "--quiet"])
-    assert vars(values) == {"file": "f", "budget": 100.0, "runs": 3, "name": "two", "quiet": True}
-    assert parser().parse(["--budget=.5", "--", "-f"]).file == "-f"
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        ("f", "the following arguments are required: --budget"),
-        ("--budget 1", "the following arguments are required: FILE"),
-        ("f --budget 1 --quit 1", "--quit: not expected here; did you mean --quiet?"),
-        ("f --budget", "--budget: expected one argument"),
-        ("f --budget 1 --runs 1.5", "--runs: invalid int value: '1.5'"),
-        ("f --budget 1 --name on", "--name: invalid choice: 'on' (choose from "),
-        ("f --budget 1 --quiet=1", "--quiet: ignored explicit argument"),
-        ("f g --budget 1", "g: not expected here"),
-    ],
-)
-def test_what_is_wrong_is_named(argv: str, message: str) -> None:
-    with pytest.raises(InputError, match="^" + re.escape(message)):
-        parser().parse(argv.split())
 
 
 def start(words: list[str], folder: Path, *of_python: str) -> subprocess.Popen[bytes]:

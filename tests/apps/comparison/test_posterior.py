@@ -4,8 +4,6 @@ not depend on.
 
 from __future__ import annotations
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -185,23 +183,6 @@ def test_the_central_95_percent_hold_95_percent_under_the_stated_prior() -> None
         )
         held.append(((low <= rate) & (rate <= high)).mean())
     assert abs(np.mean(held) - 0.95) < 3 * np.std(held) / np.sqrt(len(held)) < 0.03
-
-
-def test_an_ad_with_three_clicks_is_not_the_winner() -> None:
-    raw = CONVERSIONS / SPENT
-    # Two of three clicks converted
-    assert raw.argmax() == 2 and raw[2] > 5 * np.delete(raw, 2).max()
-    pooled = posterior_of(TWO).instances[0]
-    flat = dataclasses.replace(
-        pooled, rewards=SharedGrid(np.ones(1), np.full(1, 0.5), np.full(1, 2.0), np.zeros(1))
-    )  # type: ignore[type-var]
-
-    def sure(posterior: CountPosterior) -> float:
-        means = posterior.draw(0, 0, range(2000))
-        return float(((means.reward / means.cost).argmax(axis=1) == 2).mean())
-
-    assert sure(flat) > 0.9 and sure(pooled) < 0.7  # type: ignore[arg-type]
-    assert pooled.means()[0][2] < 0.25
 
 
 def test_no_draw_is_above_the_bound() -> None:
