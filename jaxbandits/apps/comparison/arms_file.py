@@ -726,8 +726,9 @@ def _instance(
         daily = tuple(map(_daily, parts)) if several else None
         days = 0 if log else len({*np.concatenate([x["time"] for x in parts])} - {*_NOTHING})
         evidence = Evidence(kind, pulled, value, spent, whole, daily, days)
-    means = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
-    return Instance(name, tuple(arms["name"]), *means, *bounds, tuple(log) or None, evidence)
+    reward, cost = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
+    names, of_log = tuple(arms["name"]), tuple(log) or None
+    return Instance(name, names, reward, cost, bounds[0], bounds[1], of_log, evidence)
 
 
 def _daily(rows: pd.DataFrame) -> Daily:

@@ -347,7 +347,7 @@ def _supply(table: ArmsTable, budget: float, growth: float | str | None, reason:
 
 def _day(table: ArmsTable, request: Request, work: float) -> tuple[tuple[int, ...], str]:
     """Pulls of a day of each instance, where one decides once a day; else a reason not to, if any."""
-    evidence = [instance.evidence for instance in table.instances]
+    evidence: Any = [instance.evidence for instance in table.instances]
     has_days = all(x.days > 1 for x in evidence)
     if request.decide == "daily" and not has_days:
         raise bad("decide", "daily", "'per-click': the file has no days")

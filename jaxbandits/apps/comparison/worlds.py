@@ -460,8 +460,8 @@ def with_bounds(table: ArmsTable, noise: str, posterior: FilePosterior | None) -
         assert isinstance(of, CountPosterior)
         reward, cost = of.largest()
         reward = 1.0 if of.law == "beta" else reward / _LARGEST_SCALED_MEAN
-        bounds = {"reward_bound": reward, "cost_bound": cost * above}
-        bounded.append(dataclasses.replace(instance, **bounds))
+        cost = cost * above
+        bounded.append(dataclasses.replace(instance, reward_bound=reward, cost_bound=cost))
     return dataclasses.replace(table, instances=tuple(bounded))
 
 

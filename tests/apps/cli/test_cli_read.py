@@ -14,7 +14,7 @@ ADS = (
     "Kampania;Dzień;Kliknięcia;Koszt;Konwersje\n"
     "W;2024-05-01;700;300,50;35\nW;2024-05-02;600;350,00;30\nL;2024-05-01;410;533,00;12\n"
 )
-COLUMNS = "name=Kampania,pulls=Kliknięcia,cost=Koszt,conversions=Konwersje"
+COLUMNS = "name=Kampania,pulls=Kliknięcia,cost=Koszt,conversions=Konwersje,time=Dzień"
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
