@@ -123,7 +123,7 @@ TRAPS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "half a click": (HEAD + "A,1.5,50,5\nB,200,80,4\n", {}, "whole number of pulls"),
     "below 0": (HEAD + "A,-5,50,5\nB,200,80,4\n", {}, "'-5' given"),
     "infinite": ("name,mean_reward,mean_cost\na,.5,1e999\nb,.5,1\n", {}, "'1e999' given"),
-    "more conversions than clicks": (HEAD + "A,100,50,500\nB,200,80,4\n", {}, "above its bound"),
+    "more conversions than clicks": (HEAD + "A,100,50,500\nB,200,80,4\n", {}, "5.0 conversions a pull"),
     "case": (HEAD + "Brand,100,50,5\nbrand,200,80,4\n", {}, "look the same"),
     "blanks": (HEAD + "My ad,100,50,5\nMy  ad,200,80,4\n", {}, "look the same"),
     "accents": (HEAD + "Café,100,50,5\nCafe\u0301,200,80,4\n", {}, "look the same"),

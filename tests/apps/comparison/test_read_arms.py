@@ -109,7 +109,8 @@ def test_means_bounds_and_units(tmp_path: Path) -> None:
     assert instance.mean_reward.tolist() == [0.625, 0.74] and instance.cost_bound == 0.0021 / 0.99
     text = "name,reward,cost\na,1,.7\na,0,.7\nb,0,.7\nb,0,.7\n"
     (instance,) = read(tmp_path, text).instances
-    assert instance.log is not None and (instance.mean_cost == instance.cost_bound == 0.7).all()
+    assert instance.log is not None and instance.mean_cost.tolist() == [0.7, 0.7]
+    assert instance.cost_bound == 0.7
     table = read(tmp_path, HEAD + "A,10,5 €,1\nB,20,8 €,2\n")
     assert (table.pull_unit, table.reward_unit, table.cost_unit) == ("click", "conversions", "€")
 
