@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#777777"
 COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
-FILLS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#F0E442")
-"""For areas: yellow too, as areas have edges; neighbours differ in lightness."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
