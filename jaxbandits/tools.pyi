@@ -17,7 +17,6 @@ from ._progress import usual_progress as usual_progress
 from ._tables import Table as Table
 from ._tables import count_of as count_of
 from ._tables import line as line
-from .core.arm_statistics import beside as beside
 from .core.checks import brief as brief
 from .core.checks import door as door
 from .core.checks import number as number
