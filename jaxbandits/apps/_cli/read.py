@@ -58,7 +58,7 @@ def _arms(table: ArmsTable) -> str:
 
     several, result, unit = len(table.instances) > 1, table.reward_unit, table.cost_unit
     header = ["instance"] * several + ["arm"]
-    header += [f"{table.pull_unit}s", result, unit] * (table.kind != "means")
+    header += [f"{table.pull_unit}s", result, "spent"] * (table.kind != "means")
     header += [f"{result} per {table.pull_unit}", f"cost per {table.pull_unit}"]
     header += [f"cost per {'conversion' if result == 'conversions' else result}"]
     rows, every = list[list[str]](), list[tuple[float, ...]]()

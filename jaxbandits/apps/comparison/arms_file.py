@@ -331,7 +331,7 @@ def _question(sheet: _Sheet, problem: str) -> InputError:
     given = {AS.get(role, role): title for role, title in joined.items()}
     free = [title for title in samples if title not in given.values()]
     numbers = [x for x in free if any(map(_is_number, samples[x][:3]))]
-    words = [title for title in free if title not in numbers]
+    words = [x for x in free if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
     pairs = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
     for role, pattern in _GUESSES.items():
         likely = [x for x in numbers if re.search(pattern, x, re.IGNORECASE)]
