@@ -287,7 +287,8 @@ def compare(
     the seed, its number in the file and the run only.
 
     Args:
-        arms: an arms file, or what :func:`~jaxbandits.apps.comparison.read_arms` returned.
+        arms: an arms file, a data frame, or what
+            :func:`~jaxbandits.apps.comparison.read_arms` returned.
         budget: B > 0 for each instance, in the file's unit of cost; 2⁻²⁴ to 2³⁰ times the bound of
             the costs.
         policies: one policy for finitely many arms or a list; a parameter that is an array makes

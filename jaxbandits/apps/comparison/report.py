@@ -284,7 +284,8 @@ def _read(plan: ComparisonPlan) -> list[str]:
     parts = [count_of(n, name) for name, n in counts.items()]
     kinds = f"{table.kind}, {count_of(count, 'instance')}, {sum(sizes)} arms"
     return [
-        f"{table.path}: {kinds}" + f" ({sizes[0]} to {sizes[-1]} in an instance)" * (count > 1),
+        f"{table.path or 'a table'}: {kinds}"
+        + f" ({sizes[0]} to {sizes[-1]} in an instance)" * (count > 1),
         *table.notes,
         f"a {table.pull_unit} brings {table.reward_unit} (at most {reward}) and takes {table.cost_unit} "
         f"(at most {cost}); the budget is about {paid}, of which the last one {end}",
