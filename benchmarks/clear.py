@@ -1,29 +1,21 @@
-"""``python -m benchmarks.clear [--only PART] [--ads FILE] [--quick]``: what is called clear, and is
-not; what ``compare --until`` gets wrong and saves.
+"""``python -m benchmarks.clear [--only PART] [--quick]``: what is called clear, and is not.
 
 Parts: level (how often ``dominance`` calls something clear in tables of equal means), power (how
-often it finds a difference), nulls (data sets in which a claim of ``--until`` is false: in how many
-of 1,000 is it called clear?), ads (runs that the shipped sample and the Facebook file need),
+often it finds a difference), nulls (data sets in which a claim of ``clear_pairs`` is
+false: in how many of 1,000 is it called clear?),
 adastop (the same with AdaStop's permutation test, and with t-tests over looks).
 """
 
 import itertools
-import time
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray
 from scipy import stats
 
-import jaxbandits as jb
 from benchmarks.common import run_parts
-from experiments.omega_ucb.ads import read_ads
-from jaxbandits.apps.comparison import ArmsTable, StoppingRule
 from jaxbandits.statistics import clear_pairs, dominance
 
 RUNS, BOUND, SETTINGS = 1000, 100.0, 3
-SAMPLE = Path(jb.__file__).parent / "data/sample_ads.csv"
 
 
 def equal_laws(rng, runs):
@@ -186,64 +178,6 @@ def nulls(options):
         )
 
 
-def ads(options):
-    """After how many runs each claim is clear of each pair, and where --until would stop."""
-    policies = [
-        jb.policies.OmegaUCB(rho=[0.0625, 0.25, 1.0]),
-        jb.policies.BudgetedThompson(),
-        jb.policies.MUCB(),
-    ]
-    files: list[tuple[Path, Any, float]] = [(SAMPLE, SAMPLE, 300.0)]
-    if options.ads:
-        instances, _ = read_ads(options.ads)
-        table = ArmsTable("counts", instances, (), "conversions", "spent", pull_unit="click")
-        files.append((options.ads, table, 500.0))
-    for path, arms, budget in files:
-        start, rng = time.perf_counter(), np.random.default_rng(0)
-        result = jb.compare(
-            arms, budget, policies, until="clear", claim="average", max_runs=RUNS, marks=2
-        )
-        earned, names = result.data["reward"].mean("instance"), list(result.plan.played.labels)
-        seconds, clear = time.perf_counter() - start, result.clear
-        assert clear is not None
-        pairs, bound = clear.pairs, clear.bound
-        print(
-            f"\n{path.name}, budget {budget:g}, {result.plan.runs} runs: a run can earn {bound:.4g} ({seconds:.0f} s)"
-        )
-        print(
-            "\n| setting | against | more in most runs | more on average | AdaStop (of 160) |\n|---|---|---|---|---|"
-        )
-        for i, j in itertools.combinations(range(len(names)), 2):
-            cells = [_clear(part.values[i, j], part.values[j, i]) for part in pairs]
-            stop = adastop(earned.values[i], earned.values[j], rng)
-            print(
-                f"| {' | '.join([names[i], names[j], *cells, f'after {stop}' if stop else 'not clear'])} |"
-            )
-        print("\n| settings | --until | --claim | runs | saved of 1,000 |\n|---|---|---|---|---|")
-        for settings in (names, [names[1], *names[3:]]):
-            subset_pairs = clear_pairs(earned.sel(setting=settings), bound, over="replicate")
-            for target, claim in itertools.product(
-                ("best", "clear"), ("any", "most runs", "average")
-            ):
-                runs, is_clear = stops(StoppingRule(target, claim, RUNS), subset_pairs)
-                print(
-                    f"| {len(settings)} | {target} | {claim} | {runs} | {RUNS - runs if is_clear else 'not clear'} |"
-                )
-
-
-def _clear(ahead, behind):
-    return f"yes, after {ahead}" if ahead else f"less, after {behind}" if behind else "not clear"
-
-
-def stops(until, pairs):
-    """After how many runs the rule stops, and whether it is clear then."""
-    size = until.batch(RUNS)
-    for runs in range(size, RUNS + 1, size):
-        if until.is_reached(type(pairs)(*(part.where(part <= runs, 0) for part in pairs))):
-            return runs, True
-    return RUNS, False
-
-
 def adastop(first, second, rng, size=20, looks=8, level=0.05, permutations=1000):
     """Runs after which AdaStop calls two settings different, 0 if it never does.
 
@@ -301,10 +235,8 @@ def false_differences(options):
 
 
 if __name__ == "__main__":
-    ads_file = {"type": Path, "metavar": "FILE", "help": "the Facebook file of ads"}
     run_parts(
         "benchmarks.clear",
         __doc__,
-        {"level": level, "power": power, "nulls": nulls, "ads": ads, "adastop": false_differences},
-        ads=ads_file,
+        {"level": level, "power": power, "nulls": nulls, "adastop": false_differences},
     )

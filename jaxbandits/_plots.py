@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import functools
 import io
-import math
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -22,7 +21,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from jaxbandits._tables import NARROW, in_greek
 
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#777777"
 COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
-FILLS = (BLUE, ORANGE, GREEN, PINK, SKY, VERMILION, "#F0E442")
-"""For areas: yellow too, as areas have edges; neighbours differ in lightness."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
@@ -261,92 +258,6 @@ def line_chart(
     else:
         axes.legend(*keys, frameon=False, handlelength=3.0)
     return figure
-
-
-# --- Stacked areas: where money goes as a budget grows
-
-
-def stacked(
-    x: np.ndarray,
-    panels: Sequence[Mapping[str, Any]],
-    *,
-    across: str,
-    up: str,
-    number_format: Callable[[float], str],
-) -> Figure:
-    """Stacked areas over x ``[n]`` that begin in the origin, every part named at its right end.
-
-    At most six panels, side by side; ``number_format`` gives the text of a number along the axes.
-    """
-    columns = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3
-    rows = math.ceil(len(panels) / columns)
-    size = (8.0, 4.8) if len(panels) == 1 else (4.2 * columns, 2.9 * rows + 0.3)
-    figure = Picture(figsize=size, layout="constrained")
-    for number, panel in enumerate(panels):
-        axes = figure.add_subplot(rows, columns, number + 1)
-        _stack(axes, x, **panel, small=len(panels) > 1)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(number_format(value))))
-        axes.tick_params(labelsize=8)
-    figure.supxlabel(_plain(across), fontsize=10)
-    figure.supylabel(_plain(up), fontsize=10)
-    return figure
-
-
-def _stack(
-    axes: Axes,
-    x: np.ndarray,
-    title: str,
-    names: Sequence[str],
-    heights: np.ndarray,
-    rest: str,
-    small: bool,
-) -> None:
-    heights = np.vstack([np.zeros(heights.shape[1]), heights])
-    tops = np.cumsum(heights, axis=1)
-    across = np.concatenate([[0.0], x])
-    colours = [FILLS[i % len(FILLS)] for i in range(len(names))]
-    if rest:
-        colours[-1] = GREY
-    for part, colour in enumerate(colours):
-        below = tops[:, part - 1] if part else np.zeros(len(across))
-        axes.fill_between(
-            across, below, tops[:, part], color=colour, edgecolor="white", linewidth=0.8
-        )
-    axes.set_xlim(0, x[-1])
-    top = max(float(tops[-1, -1]), 1e-300)
-    axes.set_ylim(0, top)
-    axes.set_title(_plain(title), fontsize=9 if small else 10)
-    axes.spines[["top", "right"]].set_visible(False)
-    middles = tops[-1] - heights[-1] / 2
-    gap, size = tops[-1, -1] * (0.095 if small else 0.055), 7.5 if small else 9
-    for name, colour, middle, at in zip(
-        _labels(names, 24), colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True
-    ):
-        # As a line of its own: an annotation's arrow takes matplotlib ten times as long.
-        axes.plot(
-            (1, 1.035),
-            (middle / top, at / top),
-            transform=axes.transAxes,
-            color=colour,
-            lw=1.2,
-            clip_on=False,
-        )
-        axes.text(1.04, at / top, name, transform=axes.transAxes, fontsize=size, va="center")
-
-
-def _apart(targets: np.ndarray, gap: float, limit: float) -> np.ndarray:
-    """Places in the same order, at least ``gap`` apart, near the ``targets`` and below ``limit`` if
-    they fit.
-
-    Example:
-        >>> _apart(np.array([0.0, 0.1, 5.0]), 1.0, 5.0).tolist(), _apart(np.array([4.9, 5.0]), 1.0, 5.0).tolist()
-        ([0.0, 1.0, 5.0], [4.0, 5.0])
-    """
-    steps = gap * np.arange(targets.size)
-    places = np.maximum.accumulate(targets - steps) + steps  # pushed up by those below
-    return np.minimum(places, limit - steps[::-1])
 
 
 # --- Ticks at the values of a grid, as many as fit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -55,9 +54,6 @@ class Bar:
 
     def show(self, title: str, work: float) -> None:
         """Show the title, and how much of the work is done."""
-        # The command's handler: its exception was lost
-        if getattr(signal.getsignal(signal.SIGINT), "came", False):
-            raise KeyboardInterrupt
         if self._style == LINES:
             self._say(title, work)
         elif self._style and (self._bar or time.monotonic() - self._began >= self._patience):

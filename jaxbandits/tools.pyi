@@ -12,14 +12,11 @@ from ._plots import label_grid as label_grid
 from ._plots import line_chart as line_chart
 from ._plots import nth_look as nth_look
 from ._plots import set_key as set_key
-from ._plots import stacked as stacked
 from ._progress import Progress as Progress
 from ._progress import usual_progress as usual_progress
-from ._tables import NumberStyle as NumberStyle
 from ._tables import Table as Table
 from ._tables import count_of as count_of
 from ._tables import line as line
-from .core.arm_statistics import beside as beside
 from .core.checks import brief as brief
 from .core.checks import door as door
 from .core.checks import number as number

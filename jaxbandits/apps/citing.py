@@ -13,7 +13,7 @@ from typing import Any
 
 from jaxbandits import __version__, policies
 from jaxbandits._provenance import nearest_class
-from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
+from jaxbandits.apps.comparison.plan import POLICIES
 from jaxbandits.core.checks import bad
 from jaxbandits.core.protocol import Policy
 from jaxbandits.result import Result
@@ -112,9 +112,7 @@ def papers() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
 def _kinds(policy: Any) -> Iterator[type]:
     """The class of a policy, and those of the policies inside."""
     if isinstance(policy, str):
-        policy = {**POLICIES, **AVERAGE_COST_POLICIES}.get(policy) or getattr(
-            policies, policy, policy
-        )
+        policy = POLICIES.get(policy) or getattr(policies, policy, policy)
     kind = policy if isinstance(policy, type) else type(policy)
     if not issubclass(kind, Policy):
         raise bad(

@@ -27,17 +27,14 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     report = audit(arguments.file)
     counts = [count_of(report[name], name.removesuffix("s")) for name in ("decisions", "outcomes")]
     lines = [f"audit {line(arguments.file)}: {', '.join(counts)}"]
-    right = ["every decision is the one that the file says"]
-    lines += map(line, report["problems"] or right)
+    lines += map(line, report["problems"] or ["every decision is the one that the file says"])
     if report["before"]:
         lines.append(f"{count_of(report['before'], 'earlier event')} not kept, and not checked")
     for name, periods in report["charged"].items():
-        paid, count = sum(periods.values()), count_of(len(periods), "period")
-        lines.append(f"{line(name)}: {paid:g} charged in {count}")
+        count = count_of(len(periods), "period")
+        lines.append(f"{line(name)}: {sum(periods.values()):g} charged in {count}")
     for name, periods in report["overspent"].items():
-        lines += [
-            f"{line(name)}: {over:g} overspent in the period from {begin:.0f}"
-            for begin, over in periods.items()
-        ]
+        over = (f"{x:g} overspent in the period from {begin:.0f}" for begin, x in periods.items())
+        lines += [f"{line(name)}: {text}" for text in over]
     say("\n  ".join(lines if report["overspent"] else [*lines, "no period was overspent"]))
     return 1 if report["problems"] or report["overspent"] else 0

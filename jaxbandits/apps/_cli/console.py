@@ -11,18 +11,14 @@ import contextlib
 import gc
 import importlib
 import os
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from jaxbandits.core import InputError, bad
 from jaxbandits.tools import line, nearest, quoted
-
-_MISSING = "the following arguments are required: "  # argparse's words
 
 
 class Parser(argparse.ArgumentParser):
@@ -67,50 +63,26 @@ class Parser(argparse.ArgumentParser):
         Raises:
             InputError: naming the argument.
         """
-        names, parameters = self._option_string_actions, dict[str, Any]()
-        if self._takes_parameters:
-            argv, parameters = _without_parameters(argv, names)
-        named = argv[: argv.index("--")] if "--" in argv else argv
-        for name in (part.partition("=")[0] for part in named):
-            # Before argparse says which options are missing
-            if name.startswith("--") and name not in names:
-                raise InputError(f"{line(name)}: unknown option{nearest(name, names)}")
         arguments, rest = self.parse_known_args(argv)
-        if rest := [part for part in rest if part != "--"]:
-            raise InputError(f"{quoted(rest[0])}: not expected here (see {self.prog} --help)")
+        parameters, words = dict[str, list[float]](), iter(rest)
+        for word in words:
+            name, equals, value = word.partition("=")
+            near = nearest(name, self._option_string_actions) or f" (see {self.prog} --help)"
+            if not (self._takes_parameters and name.startswith("--")):
+                raise InputError(f"{line(name)}: not expected here{near}")
+            value = value if equals else next(words, "")
+            try:
+                parameters[name[2:].replace("-", "_")] = [float(x) for x in value.split(",")]
+            except ValueError:
+                may_be = f"numbers, separated by commas (a parameter of a policy){near}"
+                raise bad(line(name), value, may_be) from None
         if self._takes_parameters:
             arguments.parameters = parameters
         return arguments
 
     def error(self, message: str) -> NoReturn:
         """Raise it as an InputError, in one line."""
-        if message.startswith(_MISSING):
-            message = f"{message.removeprefix(_MISSING)}: required"
         raise InputError(line(message.removeprefix("argument ")))
-
-    def print_help(self, file: Any = None) -> None:
-        """Print the help; quietly, if nobody reads it to the end."""
-        say(self.format_help().rstrip("\n"))
-
-
-def _without_parameters(
-    argv: Sequence[str], known: Collection[str]
-) -> tuple[list[str], dict[str, list[float]]]:
-    """The words without ``--name 1,2`` of names that are not known, and these."""
-    rest, parameters, words = list[str](), dict[str, list[float]](), iter(argv)
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not name.startswith("--") or name == "--" or name in known:
-            rest.append(word)
-            continue
-        if not equals and not (value := next(words, "")):
-            raise InputError(f"{line(name)}: unknown option{nearest(name, known)}")
-        try:
-            parameters[name[2:].replace("-", "_")] = number_list(value)
-        except ValueError:
-            may_be = f"numbers, separated by commas (a parameter of a policy){nearest(name, known)}"
-            raise bad(line(name), value, may_be) from None
-    return rest, parameters
 
 
 def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
@@ -118,17 +90,12 @@ def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
     return argparse.ArgumentTypeError(f"{quoted(text)} given; it must be {may_be}")
 
 
-def number_list(text: str) -> list[float]:
-    """A converter to numbers, separated by commas."""
-    return [float(part) for part in text.split(",")]
-
-
 def listed(name: str, choices: Collection[str]) -> str:
     """The choices, and which of them was probably meant."""
     return f"{', '.join(choices)}{nearest(name, choices)}"
 
 
-# --- Printing, and the names of options
+# --- Printing
 
 
 def say(text: str) -> None:
@@ -144,33 +111,14 @@ def say(text: str) -> None:
 
 
 def complain(problem: object) -> None:
-    """Print an error to stderr: one line, and an indented one for each further problem."""
-    first, *more = (line(" ".join(part.split())) for part in str(problem).split("\n"))
-    text = "\n".join([f"jaxbandits: error: {first}", *(f"  {part}" for part in more)])
-    print(text, file=sys.stderr, flush=True)
+    """Print an error to stderr, in one line."""
+    text = line(" ".join(str(problem).split()))
+    print(f"jaxbandits: error: {text}", file=sys.stderr, flush=True)
 
 
 def option_name(parameter: str) -> str:
     """``--min-cost`` for ``min_cost``."""
     return f"--{parameter.replace('_', '-')}"
-
-
-OTHERWISE = {"average_cost": "constraint", "wrt": "parameter", "executor": "on"}
-"""Options whose name is not that of the library's argument."""
-
-
-@contextlib.contextmanager
-def named_as_options(options: Collection[str]) -> Iterator[None]:
-    """Turn errors of the library, ``runs: 0 given; …``, into those of options, ``--runs: …``."""
-    try:
-        yield
-    except InputError as problem:
-        name, colon, rest = str(problem).partition(":")
-        field = name.rpartition(".")[2]  # a policy's parameter is told as OmegaUCB.rho
-        field = OTHERWISE.get(field, field)
-        if field not in options:
-            raise
-        raise InputError(f"{option_name(field)}{colon}{rest}") from None
 
 
 def unwritten(problem: OSError) -> int:
@@ -189,18 +137,15 @@ def keep_programs() -> None:
     """Keep what this process compiles, and take what earlier ones kept.
 
     Off with ``JAXBANDITS_CACHE=off``; another value is the folder. A folder that was set for jax
-    itself (``JAX_COMPILATION_CACHE_DIR``) stays. A folder that cannot be made is not used. Only
-    commands call it: the library never touches jax's global configuration.
+    itself (``JAX_COMPILATION_CACHE_DIR``) stays. Only commands call it.
     """
     import jax
 
     from jaxbandits.tools import keep_programs_in, processor
 
-    setting, caches = os.environ.get(VARIABLE, ""), os.environ.get("XDG_CACHE_HOME", "")
-    is_off = setting.lower() in ("off", "false", "no", "0")
-    if is_off or getattr(jax.config, "jax_compilation_cache_dir", None):
+    base = os.environ.get(VARIABLE) or "~/.cache/jaxbandits"
+    if base == "off" or getattr(jax.config, "jax_compilation_cache_dir", None):
         return
-    base = setting or f"{caches if os.path.isabs(caches) else '~/.cache'}/jaxbandits"
     # XLA makes its CPU code for one kind of processor, and jax's own key does not tell them apart.
     kind = f"{processor()}-jax-{jax.__version__}"
     folder = Path(base).expanduser() / "programs" / kind
@@ -242,12 +187,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # It is closed, or is not Python's own
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    before, report = signal.getsignal(signal.SIGINT), sys.unraisablehook
-    in_main = threading.current_thread() is threading.main_thread()
-    # A Ctrl-C that cannot be raised comes again
-    sys.unraisablehook = lambda x: None if x.exc_type is KeyboardInterrupt else report(x)
-    if before is signal.default_int_handler and in_main:
-        signal.signal(signal.SIGINT, _CtrlC())
     try:
         return _run(arguments)
     except InputError as problem:
@@ -259,23 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"interrupted: {done} finished; nothing was written", file=sys.stderr, flush=True)
         return 130
     finally:
-        sys.unraisablehook = report
-        if isinstance(signal.getsignal(signal.SIGINT), _CtrlC):
-            signal.signal(signal.SIGINT, before)
         gc.freeze()  # else Python looks through all of jax several times on its way out, for half a second
-
-
-class _CtrlC:
-    """Ctrl-C as Python has it, but remembered for the next step of a progress bar.
-
-    jax calls Python from C in places that drop every exception.
-    """
-
-    came = False
-
-    def __call__(self, *_: object) -> None:
-        self.came = True
-        raise KeyboardInterrupt
 
 
 def _run(argv: list[str]) -> int:

@@ -8,15 +8,15 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from jaxbandits.apps._cli.compare import FORMATS, READING_TABLE, READING_TYPES, reading_of
-from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
-from jaxbandits.tools import NumberStyle, Table, count_of, line
+from jaxbandits.apps._cli.compare import FORMATS, READING, READING_TABLE, READING_TYPES
+from jaxbandits.apps._cli.console import Parser, say
+from jaxbandits.tools import Table, count_of, line
 
 if TYPE_CHECKING:
-    from jaxbandits.apps.comparison import ArmsTable, Instance
+    from jaxbandits.apps.comparison import ArmsTable
     from jaxbandits.statistics import Estimate
 
-_INSTANCES_SHOWN, _ARMS_SHOWN = 6, 40
+_ARMS_SHOWN = 40
 _PULLS_SUGGESTED = 100_000  # that the suggested budget pays for
 
 
@@ -33,99 +33,69 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     from jaxbandits.apps.comparison import read_arms
     from jaxbandits.apps.comparison.intervals import interval_names
 
-    with named_as_options({*vars(arguments)}):
-        table = read_arms(arguments.file, **reading_of(arguments))
-    sizes = [len(instance.arms) for instance in table.instances]
-    instances = f", {count_of(len(sizes), 'instance')}" if len(sizes) > 1 else ""
-    head = [f"read {arguments.file}: {table.kind}{instances}, {sum(sizes):,} arms"]
+    table = read_arms(arguments.file, **{name: getattr(arguments, name) for name in READING})
+    instances, arms = table.instances, sum(len(instance.arms) for instance in table.instances)
+    several = f", {count_of(len(instances), 'instance')}" if len(instances) > 1 else ""
+    head = [f"read {arguments.file}: {table.kind}{several}, {arms:,} arms"]
     head += [f"  {note}" for note in table.notes]
-    parts = ["\n".join(map(line, head))]
-    for instance in table.instances[:_INSTANCES_SHOWN]:
-        title = f"{line(instance.name)}:\n" if len(sizes) > 1 else ""
-        rows = _ARMS_SHOWN // min(len(sizes), _INSTANCES_SHOWN)
-        parts.append(title + _instance(table, instance, rows))
-    if len(sizes) > _INSTANCES_SHOWN:
-        parts.append(f"… and {count_of(len(sizes) - _INSTANCES_SHOWN, 'more instance')}")
-    names = ", ".join(dict.fromkeys(name for i in table.instances for name in interval_names(i)))
+    names = ", ".join(dict.fromkeys(name for i in instances for name in interval_names(i)))
     footnote = "(no intervals: totals and means alone do not say how sure they are)"
     if names:
         footnote = f"(in brackets: 95 % intervals, each by itself: {names})"
-    say("\n\n".join([*parts, f"{footnote}\ngo on with:\n  {_next(table, arguments)}"]))
+    budget, options = _budget(table), [x for x in argv[1:] if x != "--"]
+    options.remove(arguments.file)
+    command = ["jaxbandits", "compare", "--arms", line(arguments.file), *options]
+    command += ["--budget", budget, "--policies", "omega_ucb,bts,m_ucb"]
+    go_on = f"{footnote}\ngo on with:\n  {shlex.join(command)}"
+    say("\n\n".join(["\n".join(map(line, head)), _arms(table), go_on]))
     return 0
 
 
-def _instance(table: ArmsTable, instance: Instance, row_limit: int) -> str:
-    from jaxbandits.apps.comparison import Evidence
+def _arms(table: ArmsTable) -> str:
+    """The arms with what was counted of them, and their means."""
     from jaxbandits.apps.comparison.intervals import estimates
+    from jaxbandits.apps.comparison.numerals import count, money
 
-    style, pull, result = table.style, table.pull_unit, table.reward_unit
-    evidence = instance.evidence or Evidence()
-    singular = {"conversions": "conversion"}.get(result, result)
-
-    def in_all(arm: int | slice) -> list[str]:
-        if not (totals := evidence.totals(arm)):
-            return []
-        return [*map(style.count, totals[:2]), style.money(totals[2])]
-
-    header = ["arm", *([f"{pull}s", result, table.cost_unit] if in_all(0) else [])]
-    header += [f"{result} per {pull}", f"cost per {pull}", f"cost per {singular}"]
-    header += [f"{table.cost2_unit} per {pull}"] if table.cost2_unit else []
-    rows = []
-    for arm, (rate, price, per) in enumerate(estimates(instance)[:row_limit]):
-        prices = [_with_ends(x, style.money) for x in (price, per)]
-        prices += [style.amount(instance.mean_cost[arm, 1])] if table.cost2_unit else []
-        cells = _rate(style, rate, evidence.whole), *prices
-        rows.append([instance.arms[arm], *in_all(arm), *cells])
-    rows += [["in all", *in_all(slice(None))]] if in_all(0) and not table.wide else []
-    more = len(instance.arms) - row_limit
+    several, result, unit = len(table.instances) > 1, table.reward_unit, table.cost_unit
+    header = ["instance"] * several + ["arm"]
+    header += [f"{table.pull_unit}s", result, "spent"] * (table.kind != "means")
+    header += [f"{result} per {table.pull_unit}", f"cost per {table.pull_unit}"]
+    header += [f"cost per {'conversion' if result == 'conversions' else result}"]
+    rows, every = list[list[str]](), list[tuple[float, ...]]()
+    for instance in table.instances:
+        share = "{:.2%}".format if instance.evidence.whole else money
+        for arm, (rate, *prices) in enumerate(estimates(instance)):
+            totals = instance.evidence.totals(arm) or ()
+            every.append(totals)
+            cells = [*map(count, totals[:2]), *(money(x, unit) for x in totals[2:])]
+            cells += [_with_ends(rate, share)]
+            cells += [_with_ends(x, lambda value: money(value, unit)) for x in prices]
+            rows.append([instance.name] * several + [instance.arms[arm], *cells])
+    shown, more = rows[:_ARMS_SHOWN], len(rows) - _ARMS_SHOWN
+    if every[0] and not table.wide:
+        pulls, value, spent = map(math.fsum, zip(*every, strict=True))
+        blank = [""] * several
+        shown.append(["in all", *blank, count(pulls), count(value), money(spent, unit)])
     rest = f"\n… and {count_of(more, 'more arm')}, which the last line counts" if more > 0 else ""
-    return Table(header, rows).text() + rest
+    return Table(header, shown).text() + rest
 
 
-def _rate(style: NumberStyle, estimate: Estimate, percent: bool) -> str:
-    if percent:
-        return _with_ends(estimate, lambda value: style.number(100 * value, 2), " %")
-    return _with_ends(estimate, lambda value: style.number(value, _decimals(value)))
-
-
-def _decimals(value: float) -> int:
-    return 2 if value >= 1 or value == 0 else min(2 - math.floor(math.log10(value)), 9)
-
-
-def _with_ends(estimate: Estimate, spell: Callable[[float], str], sign: str = "") -> str:
-    """``2.50 % (1.90 to 3.30)``; a dash for what is infinite."""
+def _with_ends(estimate: Estimate, spell: Callable[[float], str]) -> str:
+    """``2.50% (1.90% to 3.30%)``; a dash for what is infinite."""
     value, low, high = (
         spell(x) if math.isfinite(x) else "∞" if x > 0 else "–"
         for x in (estimate.value, estimate.low, estimate.high)
     )
-    return f"{value}{sign}" + (f" ({low} to {high})" if not math.isnan(estimate.low) else "")
+    return value + (f" ({low} to {high})" if not math.isnan(estimate.low) else "")
 
 
-def _next(table: ArmsTable, arguments: argparse.Namespace) -> str:
-    """The command that goes on from here, with what the file's arms cost as its budget."""
-    from jaxbandits.apps.comparison.names import TWO_COSTS
-
+def _budget(table: ArmsTable) -> str:
+    """What the arms of the widest instance cost in the file, in two digits."""
     widest = max(table.instances, key=lambda instance: len(instance.arms))
-    price = float(widest.mean_money.mean())
-    paid = None if widest.evidence is None else widest.evidence.spent
-    spent = 0.0 if paid is None else float(paid.sum())
+    price, totals = float(widest.mean_cost.mean()), widest.evidence.totals(slice(None))
+    spent = 0.0 if totals is None else totals[2]
     if table.wide:  # as if one arm had answered all
         spent /= len(widest.arms)
     budget = min(spent or 1000 * price, _PULLS_SUGGESTED * price)
-    digits = 1 - math.floor(math.log10(budget))  # two that count, never in powers of ten
-    rounded = f"{round(budget, digits):.{max(digits, 0)}f}"
-    policies = "omega_ucb,bts,m_ucb"
-    if table.cost2_unit:  # as much of the other as the same pulls take
-        rounded += f",{budget / price * float(widest.mean_cost[:, 1].mean()):.2g}"
-        policies = ",".join(TWO_COSTS)
-    command = ["jaxbandits", "compare", "--arms", line(arguments.file)]
-    for name, value in reading_of(arguments).items():
-        if name == "columns" and value:
-            value = ",".join(f"{role}={title}" for role, title in value.items())
-        if isinstance(value, bool):
-            command += [option_name(name)] * value
-            continue
-        # One word, for an empty name, or one of dashes, is no word of its own
-        items = value if isinstance(value, list) else [value] * (value is not None)
-        command += [f"{option_name(name)}={item}" for item in items]
-    return shlex.join([*command, "--budget", rounded, "--policies", policies])
+    digits = 1 - math.floor(math.log10(budget))  # never in powers of ten
+    return f"{round(budget, digits):.{max(digits, 0)}f}"

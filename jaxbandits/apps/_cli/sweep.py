@@ -7,7 +7,7 @@ import contextlib
 import sys
 from typing import Any
 
-from jaxbandits.apps._cli.console import Parser, complain, named_as_options, say
+from jaxbandits.apps._cli.console import Parser, complain, say
 from jaxbandits.apps._cli.status import duration
 from jaxbandits.core import InputError, bad
 from jaxbandits.tools import line, whole_number
@@ -57,15 +57,14 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     if out:
         state = f"finished blocks are in {line(out)}, the same command continues"
     try:
-        with named_as_options({*vars(arguments)}):
-            spec = load_spec(arguments.spec)
-            if arguments.dry_run:
-                say("\n".join(_forecast(make_plan(spec), arguments)))
-                return 0
-            options = {"workers": arguments.workers, "progress": usual_progress(arguments.progress)}
-            engine = contextlib.nullcontext() if arguments.on is None else open_engine(arguments.on)
-            with engine as executor:
-                result = sweep(spec, out, executor=executor, notice=_notice, **options)
+        spec = load_spec(arguments.spec)
+        if arguments.dry_run:
+            say("\n".join(_forecast(make_plan(spec), arguments)))
+            return 0
+        options = {"workers": arguments.workers, "progress": usual_progress(arguments.progress)}
+        engine = contextlib.nullcontext() if arguments.on is None else open_engine(arguments.on)
+        with engine as executor:
+            result = sweep(spec, out, executor=executor, notice=_notice, **options)
         files = "result.nc, sensitivity.csv, summary.txt, pictures"
         say(f"{summary(result)}\nwritten: {line(out)}/ ({files})")
         return 0

@@ -5,10 +5,6 @@ from .arms_table import ArmsTable as ArmsTable
 from .arms_table import Daily as Daily
 from .arms_table import Evidence as Evidence
 from .arms_table import Instance as Instance
-from .arms_table import KeptOut as KeptOut
-from .arms_table import NumberStyle as NumberStyle
-from .arms_table import Pulls as Pulls
-from .comparison import Clearness as Clearness
 from .comparison import Comparison as Comparison
 from .comparison import Interrupted as Interrupted
 from .comparison import compare as compare
@@ -20,5 +16,4 @@ from .report import markdown as markdown
 from .report import write_report as write_report
 from .request import NOISES as NOISES
 from .request import Request as Request
-from .stopping import StoppingRule as StoppingRule
 from .worlds import finite_arms as finite_arms

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jaxbandits.apps.comparison import plan as plans
-from jaxbandits.apps.comparison.arms_table import Evidence, FloatArray, money_cost
+from jaxbandits.apps.comparison.arms_table import FloatArray
 from jaxbandits.apps.comparison.comparison import Comparison, run_plan
 from jaxbandits.apps.comparison.intervals import estimates
 from jaxbandits.apps.comparison.plan import ComparisonPlan
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import xarray
 
 FEWEST = 20  # runs that say where a further one lies: fewer cover less than 9 in 10
-_MOST_RUNS = 250  # of a smaller budget
-_FIRST = 10  # where nothing says when one decides again: a tenth of the money
 _DRAWS, _MOST_DRAWN, _DRAWN_AT_ONCE = 1000, 1 << 26, 1 << 22
 _FEW_PULLS, _FEW_ROWS, _OVERSHOOT, _FEW_CLICKS, _MUCH = 10, 5, 0.05, 30, 0.2
 
@@ -64,14 +62,13 @@ class Answer:
     Attributes:
         comparison: that it is about.
         baselines: the splits without a learner that it is held against.
-        setting: the best of those that kept the constraint.
+        setting: the best.
         data: by ``row`` (the setting, then the splits) what is ``earned`` over all instances and
             what the setting earns more (``gain``, with an interval; ``share``, of what the split
             earns; in which share of the runs, ``better``); by ``row`` and ``instance`` the same of
             each; by ``instance`` and ``arm`` the setting's ``money_share``, ``pulls``, ``money``,
             ``results``, all with intervals for one further run, the arm's means, how probably it is
-            the ``best`` by ratio, and the shares of money of the file's best ``mixture`` and at
-            ``first``, until one decides again.
+            the ``best`` by ratio, and the shares of money of the file's best ``mixture``.
         warnings: numbers that the reader should know of.
     """
 
@@ -96,17 +93,14 @@ def answer_of(comparison: Comparison, *, progress: bool | str = False) -> Answer
         >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
         >>> table = ArmsTable("means", (ads,), (), "reward", "cost")
         >>> answer = answer_of(compare(table, 20.0, jb.policies.OmegaUCB(), runs=8))
-        >>> answer.data["row"].values.tolist(), answer.data["first"].dims
+        >>> answer.data["row"].values.tolist(), answer.data["mixture"].dims
         (['omega_ucb(rho=0.25)', 'an even split', "all on the file's best"], ('instance', 'arm'))
     """
     import xarray
 
-    plan, ranked = comparison.plan, [row["setting"] for row in comparison.ranking()]
-    name = next((name for name in ranked if name not in comparison.broken), ranked[0])
-    at, baselines = list(plan.played.labels).index(name), comparison.baselines
-    if baselines is None:
-        splits = plans.baselines_of(plan.table, plan.worlds, plan.spending)
-        baselines = run_plan(plan.alone(played=splits), progress=progress)
+    plan, name = comparison.plan, comparison.ranking()[0]["setting"]
+    at = list(plan.played.labels).index(name)
+    baselines = run_plan(plans.with_splits(plan), progress=progress)
     own = comparison.data["reward"].values[[at]]
     reward = np.concatenate([own, baselines.data["reward"].values])
     columns: dict[str, tuple[tuple[str, ...], Any]] = {}
@@ -115,12 +109,8 @@ def answer_of(comparison: Comparison, *, progress: bool | str = False) -> Answer
         columns |= _with_ends(title, ("row", *end), spread)
     columns |= _gains(reward)
     columns |= _of_arms(comparison, at)
-    for unit in plan.table.spent_units:
-        of_all = comparison.data[unit].values[at].sum(axis=0)
-        columns |= _with_ends(unit, (), Spread.of(of_all))
-    first = money_of_part(plan, at, _first_share(plan), progress)
-    first = first / np.maximum(first.sum(axis=1, keepdims=True), 1e-300)
-    columns["first"] = (("instance", "arm"), first)
+    spent = comparison.data["spent"].values[at].sum(axis=0)
+    columns |= _with_ends("spent", (), Spread.of(spent))
     data = xarray.Dataset(
         columns,
         coords={
@@ -129,10 +119,8 @@ def answer_of(comparison: Comparison, *, progress: bool | str = False) -> Answer
         },
         attrs={
             "setting": name,
-            "rank": ranked.index(name) + 1,
-            "settings": len(ranked),
+            "settings": len(plan.played.labels),
             "coverage": Spread.of(reward[0, 0]).coverage,
-            "first_share": _first_share(plan),
             "reward_unit": plan.table.reward_unit,
             "cost_unit": plan.table.cost_unit,
         },
@@ -171,8 +159,6 @@ def _of_arms(comparison: Comparison, setting: int) -> dict[str, Any]:
     share = paid / np.maximum(paid.sum(axis=-1, keepdims=True), 1e-300)
     spreads = {"money_share": share, "pulls": accounts.pulls[setting].astype(float), "money": paid}
     spreads["results"] = accounts.results(setting)
-    if plan.table.cost2_unit:
-        spreads["spent2_of_arm"] = accounts.spent2(setting)
     columns: dict[str, Any] = {}
     for name, values in spreads.items():
         columns |= _with_ends(name, dims, Spread.of(values, axis=1))
@@ -182,12 +168,12 @@ def _of_arms(comparison: Comparison, setting: int) -> dict[str, Any]:
     title = np.full((len(instances), width), "", object)
     pairs = zip(instances, plans.file_means(plan.table, plan.worlds), strict=True)
     for row, (instance, (reward, cost)) in enumerate(pairs):
-        count, clicks = len(instance.arms), (instance.evidence or Evidence()).clicks
+        count, clicks = len(instance.arms), instance.evidence.clicks
         rate, price = np.array([[x.value for x in arm[:2]] for arm in estimates(instance)]).T
-        mixture = plan.spending.best_split(reward, cost, row) * plan.spending.price(cost)
+        mixture = plan.spending.best_split(reward, cost, row) * cost
         known = np.nan if clicks is None or plan.table.kind == "log" else clicks
         mixture = mixture / max(mixture.sum(), 1e-300)
-        of = (reward, money_cost(cost), rate, price, best[row], known, mixture)
+        of = (reward, cost, rate, price, best[row], known, mixture)
         title[row, :count] = instance.arms
         for name, values in zip(names, of, strict=True):
             facts[name][row, :count] = values
@@ -200,10 +186,10 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
     From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given,
     1 for the best. How many requests there are is no part of a ratio.
     """
-    worlds, price, probabilities = plan.worlds, plan.spending.price, []
+    worlds, probabilities = plan.worlds, list[FloatArray]()
     if worlds.posterior is None:
         means = plans.file_means(plan.table, worlds)
-        return [np.eye(len(r))[np.argmax(r / price(cost))] for r, cost in means]
+        return [np.eye(len(reward))[np.argmax(reward / cost)] for reward, cost in means]
     posteriors = zip(plan.table.instances, worlds.posterior.instances, strict=True)
     for number, (instance, posterior) in enumerate(posteriors):
         size = sum(x.size for x, _ in instance.log) if instance.log else len(instance.arms)
@@ -212,40 +198,11 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
         for first in range(0, runs, at_once):
             draws = posterior.draw(worlds.seed, number, range(first, min(first + at_once, runs)))
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = draws.reward / price(draws.cost)
+                ratio = draws.reward / draws.cost
                 best = np.argmax(np.nan_to_num(ratio, nan=0.0), axis=-1)
             wins += np.bincount(best, minlength=wins.size)
         probabilities.append(wins / runs)
     return probabilities
-
-
-# --- Parts of the budget
-
-
-def _some_runs(plan: ComparisonPlan) -> int:
-    """How many runs of a part are played: one block at most, so that no shape is a new one."""
-    return min(plan.runs, _MOST_RUNS) if plan.worlds.posterior is None else plans.block_size(plan)
-
-
-def money_of_part(
-    plan: ComparisonPlan, setting: int, share: float, progress: bool | str = False
-) -> FloatArray:
-    """A setting's mean money on each arm, ``[instance, arm]``, of a budget of this share."""
-    spending = plan.spending.part(share)
-    lineup = plan.played.only(setting).with_horizon(spending.rounds)
-    part = plan.alone(played=lineup, spending=spending, runs=_some_runs(plan))
-    return run_plan(part, progress=progress).accounts.money(0).mean(axis=1)
-
-
-def _first_share(plan: ComparisonPlan) -> float:
-    """The share of the budget that is spent until one decides again; the median of instances."""
-    cadence, shares = plan.played.cadence, list[float]()
-    for row, (instance, size) in enumerate(zip(plan.table.instances, cadence.size, strict=False)):
-        totals = (instance.evidence or Evidence()).totals(slice(None))
-        budget = plan.spending.budget
-        whole = totals[0] * budget / totals[2] if totals else plan.spending.pulls(instance, row)
-        shares.append(size / whole)
-    return min(float(np.median(shares)), 1.0) if shares else 1 / _FIRST
 
 
 # --- What the reader should be warned of
@@ -267,7 +224,7 @@ def warnings_of(comparison: Comparison, setting: int, data: xarray.Dataset) -> l
     if thin := sum(n < _FEW_ROWS for n in rows):
         texts.append(f"{thin} of {len(rows)} arms have fewer than {_FEW_ROWS} rows in the log")
     over = float(comparison.data["spent"].values[setting].mean()) / budget - 1
-    if plan.spending.rounds is None and over > _OVERSHOOT:
+    if over > _OVERSHOOT:
         more = f"{over:.0%} more than {budget:g} is spent on average"
         texts.append(f"the last {unit} exceeds the budget: {more}")
     few = np.where(data["pulls_in_file"].values < _FEW_CLICKS, data["money_share"].values, 0)

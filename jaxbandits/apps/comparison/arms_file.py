@@ -6,32 +6,27 @@ one arm twice, are refused with the option that decides. See docs/arms-files.md.
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import csv
-import gzip
 import hashlib
 import io
 import itertools
-import lzma
 import math
 import re
 import shlex
 import sys
 import unicodedata
 import warnings
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandits.apps.comparison import arms_table as nouns
-from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray
+from jaxbandits.apps.comparison.arms_table import ArmsTable, Daily, Evidence, FloatArray, Instance
 from jaxbandits.core import InputError, bad
-from jaxbandits.tools import NumberStyle, brief, line, positive_number, quoted
+from jaxbandits.tools import brief, line, quoted
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]
@@ -45,24 +40,22 @@ PLAIN = {
     "mean_reward": "mean_reward reward_mean",
     "mean_cost": "mean_cost cost_mean",
     "instance": "instance",
-    "time": "time date day timestamp",
+    "time": "time timestamp date day week month",
 }
 AS = {"arm": "name", "clicks": "pulls", "spent": "cost", "conversions": "reward"}
-ROLES = (*PLAIN, "cost2", "over", *AS)
+ROLES = (*PLAIN, "over", *AS)
 KINDS = {
     "counts": ("name", "pulls", "reward", "cost"),
     "means": ("name", "mean_reward", "mean_cost"),
     "log": ("name", "reward", "cost"),
 }
-NUMERIC = ("pulls", "reward", "cost", "mean_reward", "mean_cost", "cost2")
-_NOTHING = ("", "-", "--", "–", "—")
-_UNKNOWN = ("na", "n/a", "#n/a", "nan", "null", "none", "(none)")
+NUMERIC = ("pulls", "reward", "cost", "mean_reward", "mean_cost")
+_NOTHING, _UNKNOWN = ("", "-", "--", "–", "—"), ("na", "n/a", "#n/a", "nan", "null", "none")
 _YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-_PACKED: Mapping[bytes, Any] = {b"\x1f\x8b\x08": gzip, b"BZh": bz2, b"\xfd7zXZ\x00": lzma}
 _GUESSES = {  # how titles of numbers often begin, for the question
     "pulls": r"cli[ck]|kli|pull|visit|sess|request|impr",
-    "reward": r"conv|konv|order|purch|sale|lead|result|reward|score",
-    "cost": r"cost|co[uû]t|kos[tz]|ausg|spen|spes|amount|gast|custo|dépen",
+    "reward": r"conv|kon[vw]|order|purch|sale|lead|result|reward|score",
+    "cost": r"cost|co[uû]t|kos[tz]|spen|amount|usd|eur",
 }
 _SIGN = (  # of a currency
     r"(?:[A-Z]{0,3}[$£¥₠-⃀]|kr\.?|zł|Kč|Ft|Rs\.?|AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EUR|GBP|HKD|HUF"
@@ -70,7 +63,7 @@ _SIGN = (  # of a currency
 )
 _BLANKS = r"'’ \u00a0\u2009\u202f"  # between thousands
 _CELL = re.compile(
-    rf"(\()?([-−+]?)\s*({_SIGN})?\s*([-−+]?)((?:\d[\d.,{_BLANKS}]*|[.,]\d+)(?:e[+-]?\d+)?)\s*({_SIGN}|%)?(-?)(\))?",
+    rf"({_SIGN})?\s*((?:\d[\d.,{_BLANKS}]*|[.,]\d+)(?:e[+-]?\d+)?)\s*({_SIGN}|%)?",
     re.ASCII | re.IGNORECASE,
 )
 _GROUPED = re.compile(
@@ -84,22 +77,18 @@ _TOTAL = re.compile(
     r"(?:\s*[.:;,(/–—-].*|\s+(?:all|of|for|general|account|campaigns?|rows?|last|this)\b.*)?"
     r"|.*[\s:–-](?:sub-?)?(?:totals?|sum|summe|gesamt)"
 )
-_DATE = re.compile(
-    r"(?i)\d{1,4}[-./]\d{1,2}(?:[-./]\d{0,4})?(?:[T ].*)?|\d{8}"
-    r"|\w{3,9}\.? \d.*|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-)
 _ROUNDED = r"(?i)\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}"  # of ids
 _COST, _SCORE = (
     re.compile(rf"(?i){x}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{x}")
     for x in (r"(?:total[_ ])?cost", "(?:score|reward)")
 )
 _MAY_BE, _SHARE = "a finite number of at least 0", 0.99  # of its bound, which the largest mean has
-_CLOSE, _MANY = 5e-4, 1000  # of a sum, relative to it; cells that tell the decimal sign
+_CLOSE = 5e-4  # of a sum, relative to it
 
 
 @dataclass
 class _Sheet:
-    """Cells below a header, texts or a frame's floats; the index says in which line a row stands."""
+    """Texts below a header; the index says in which line a row stands."""
 
     source: str  # what messages call it
     titles: list[str]
@@ -111,18 +100,12 @@ class _Sheet:
     at: dict[str, tuple[int, ...]] = field(default_factory=dict)  # the columns of each role
     constant: dict[str, float] = field(default_factory=dict)  # what every pull costs
     notes: list[str] = field(default_factory=list)
-    changes: list[str] = field(default_factory=list)  # those that change a number
 
-    def without(self, rows: Any, why: str) -> None:
-        """Leave these rows out, and tell of them."""
+    def note(self, rows: Any, text: str) -> None:
+        """Tell of these rows, if there are any."""
         if rows.any():
-            self.changes.append(f"{self.lines(rows)} {why}")
-            self.cells = self.cells[~rows]
-
-    def lines(self, rows: Any) -> str:
-        found = self.cells.index[rows].tolist()
-        more = f" and {len(found) - 5:,} more" if len(found) > 5 else ""
-        return f"line{'s' * (len(found) > 1)} {', '.join(map(str, found[:5]))}{more}"
+            lines = brief(", ".join(map(str, self.cells.index[rows])), 40)
+            self.notes.append(f"line{'s' * (',' in lines)} {lines} {text}")
 
     def title(self, role: str) -> str:
         return "+".join(self.titles[n] for n in self.at.get(role, ()))
@@ -152,31 +135,26 @@ def read_arms(
     wide: bool = False,
     decimal: str | None = None,
     encoding: str | None = None,
-    reward_max: float | None = None,
-    cost_max: float | None = None,
 ) -> ArmsTable:
     """Read arms: means as given, counts (reward / pulls and cost / pulls), or a log's averages.
 
-    In a file of counts the rows of a name are summed (days); in a log each row is a pull, and one
-    without reward or cost is a gap. Arms without pulls or cost are kept out, and told. The bounds
-    that divide rewards and costs into [0, 1], where none is given, are one pair for the file: 1, or
-    the largest value (log) or the largest mean / 0.99 where that is above 1.
+    In a file of counts the rows of a name are summed (days); in a log each row is a pull. Arms
+    without pulls or cost are kept out, and told. The bounds that divide rewards and costs into
+    [0, 1] are one pair for the file: the largest value (log), or 1, or the largest mean / 0.99
+    where that is above 1.
 
     Args:
-        source: a CSV file (or one packed by gzip, bzip2 or xz), ``-`` for standard input, or a
-            pandas data frame.
+        source: a CSV file, ``-`` for standard input, or a pandas data frame.
         columns: the titles of name, pulls, reward and cost (counts; without pulls a log), or name,
-            mean_reward and mean_cost; perhaps instance, time, cost2 (a second cost), and over (what
-            rows of an arm are summed over). Several titles, ``"Campaign+Ad"``, name arms together.
-            A number as cost or cost2 is what every pull costs; ``pulls="1"``: every row is a pull.
-            ``conversions`` is a reward that a pull brings once at most.
+            mean_reward and mean_cost; perhaps instance, time, and over (what rows of an arm are
+            summed over). Several titles, ``"Campaign+Ad"``, name arms together. A number as cost is
+            what every pull costs; ``pulls="1"``: every row is a pull. ``conversions`` is a reward
+            that a pull brings once at most.
         drop: rows of this name, or else with this cell, are left out; with wide columns, too.
         wide: the file is a table of requests: a row is one, that all arms were tried on; an arm has
             a column of what it brought, and one of what that cost (``gpt4`` and ``gpt4_cost``).
-        decimal: the decimal sign, "." or ","; None to tell it from the numbers.
-        encoding: of the file's text; None to tell UTF-8, UTF-16 and Latin-1 apart.
-        reward_max: bound of the rewards in the user's unit per pull.
-        cost_max: the same for costs.
+        decimal: the decimal sign, "." or ","; None: the one by which all cells can be read.
+        encoding: of the file's text; None for UTF-8, and for UTF-16 with its mark.
 
     Raises:
         InputError: columns are not known (the message has all of them, and a command); a cell is
@@ -186,116 +164,105 @@ def read_arms(
         >>> import pandas
         >>> ads = pandas.DataFrame({"Ad": ["a", "b"], "clicks": [10, 20], "Kosten": ["5,50 €", "8 €"], "Sales": [1, 2]})
         >>> table = read_arms(ads, columns={"name": "Ad", "reward": "Sales", "cost": "Kosten"})
-        >>> table.instances[0].mean_cost.tolist(), table.style.money(5.5)
-        ([0.55, 0.4], '5,50 €')
+        >>> table.instances[0].mean_cost.tolist(), table.cost_unit
+        ([0.55, 0.4], '€')
     """
-    stated = {"reward_max": reward_max, "cost_max": cost_max}
-    limits = [x if x is None else positive_number(name, x) for name, x in stated.items()]
     if decimal not in (None, ".", ","):
         raise bad("decimal", decimal, "'.' or ','")
     if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
         raise bad("drop", drop, "a list of names or cells ('' for rows without a name)")
-    for role, title in (columns or {}).items():
+    columns = columns or {}
+    for role, title in columns.items():
         if role not in ROLES:
             raise bad("columns", role, f"one of {', '.join(ROLES)}")
         if not title or not all(isinstance(x, str) and x.strip() for x in [title, *title][-1:]):
             raise bad("columns", title, f"the title of the column that is {role}")
-    sheet = _sheet_of(source, columns or {}, wide, encoding)
+    is_frame = hasattr(source, "columns")
+    sheet = _of_frame(source) if is_frame else _of_file(source, columns, wide, encoding)
+    sheet.columns = columns
     if wide:
         _melt(sheet, drop)
     else:
         _find_roles(sheet)
         _leave_out(sheet, drop, {n for role in NUMERIC for n in sheet.at.get(role, ())})
-    rows = _rows(sheet, decimal)
-    _check(rows, wide)
-    return _table(rows, wide, limits)
+    rows, currency = _rows(sheet, decimal)
+    _check(sheet, rows, wide)
+    return _table(sheet, rows, wide, currency)
 
 
 # --- Cells
 
 
-def _sheet_of(source: Any, columns: Mapping[str, Any], wide: bool, encoding: str | None) -> _Sheet:
+def _of_frame(source: Any) -> _Sheet:
+    """A data frame, all cells as texts; its floats as none could be written with thousands."""
+    frame = source.reset_index() if any(x is not None for x in source.index.names) else source
+    cells = frame.set_axis(range(frame.shape[1]), axis=1).astype(object)
+
+    def text(value: Any) -> str:
+        if not isinstance(value, (float, np.floating)):
+            return str(value).strip()
+        return f"{value:.0f}" if value % 1 == 0 else f"{value:.17e}"
+
+    cells = cells.where(cells.notna(), "").apply(lambda column: column.map(text))
+    titles = [str(x).strip() for x in frame.columns]
+    return _Sheet("data frame", titles, cells.set_axis(np.arange(len(cells)) + 1), {})
+
+
+def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | None) -> _Sheet:
     """The cells below the header: the first line that has all columns that are needed."""
     import pandas as pd
 
-    if hasattr(source, "columns"):
-        frame = source.reset_index() if any(x is not None for x in source.index.names) else source
-        titles = [str(x).strip() for x in frame.columns]
-        cells = frame.set_axis(range(frame.shape[1]), axis=1)
-        # Its floats stay as they are, what is missing is an empty cell
-        for n, column in cells.items():
-            is_float = column.dtype.kind == "f"
-            text = column.astype(object).where(column.notna(), "").map(lambda x: str(x).strip())
-            cells[n] = column.astype(np.float64) if is_float else text
-        return _Sheet("data frame", titles, cells.set_axis(np.arange(len(cells)) + 1), columns)
-    name, content, text = _text_of(source, encoding)
+    name = line(" ".join(str(path).split()))
+    try:
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except (OSError, ValueError, TypeError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
+    is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    try:
+        text = content.decode(encoding or ("utf-16" if is_wide else "utf-8-sig"))
+    except (ValueError, LookupError):
+        must = "text in UTF-8, saved as CSV (say --encoding, such as cp1252; of a workbook give the data frame)"
+        raise bad("encoding" if encoding else "arms file", encoding or name, must) from None
     tries = list[tuple[Any, ...]]()
     for sign in ",;\t|":
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, skipinitialspace=True)
         with contextlib.suppress(csv.Error):
             for row in itertools.islice(filter("".join, reader), 60):
-                if (filled := len(row) - row.count("")) > 1:
-                    found, end = wide or bool(_roles(row, columns)[2]), reader.line_num
-                    tries.append((not found, end if found else -filled, -filled, end, sign, row))
-                    if found:
-                        break
+                filled, end = len(row) - row.count(""), reader.line_num
+                if filled > 1 and (wide or _roles(row, columns)[2]):
+                    tries.append((0, end, 0, sign, row))
+                    break
+                tries += [(1, -filled, end, sign, row)] * (filled > 1)
     if not tries:
         what = "no line has several cells" if text.strip(', ;\t|\r\n"') else "the file is empty"
         raise InputError(f"{name}: {what}; it must have a header and rows of arms")
-    _, _, _, end, sign, row = min(tries)
-    stream, names = io.StringIO(text, newline=""), range(len(row) + 1)
+    unknown, first, second, sign, row = min(tries)
+    end, width = second if unknown else first, len(row)
+    below = io.StringIO(text, newline="")
     for _ in range(end):
-        next(stream)
+        next(below)
     options: dict[str, Any] = {"header": None, "index_col": False, "sep": sign, "dtype": object}
     options |= {"na_filter": False, "skipinitialspace": True, "skip_blank_lines": False}
     try:
         with warnings.catch_warnings(action="error"):
-            cells = pd.read_csv(stream, names=names, **options).fillna("")
+            cells = pd.read_csv(below, names=range(width + 1), **options).fillna("")
     except pd.errors.EmptyDataError:
-        cells = pd.DataFrame(columns=names, dtype=object)
+        cells = pd.DataFrame(columns=range(width + 1), dtype=object)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as problem:
-        what = f"number of cells: more than {len(row)}, as in the header"
-        what = "not readable as CSV" if "inside string" in str(problem) else what
+        what = f"not readable as CSV with a number of cells as in the header, {width}"
         raise InputError(f"{name}: {what} ({' '.join(str(problem).split())})") from None
-    cells.index = np.arange(len(cells)) + end + 1
-    if '"' in text and len(cells):  # a cell may have several lines
-        cells.index += sum(cells[n].str.count("\n") for n in cells).cumsum().to_numpy()
-    if len(cells) and any(x in text for x in (f" {sign}", " \n", " \r", ' "', "\xa0", "\t")):
-        cells = cells.apply(lambda column: column.str.strip())
-    if (over := cells.pop(len(row)) != "").any():
+    cells = cells.set_axis(np.arange(len(cells)) + end + 1).apply(lambda x: x.str.strip())
+    if (over := cells.pop(width) != "").any():
         place = f"{name}, line {cells.index[over][0]}, number of cells"
-        raise bad(place, len(row) + 1, f"at most {len(row)}, as in the header")
-    titles, digest = [x.strip() for x in row], hashlib.sha256(content).hexdigest()
-    return _Sheet(name, titles, cells, columns, digest, str(source))
-
-
-def _text_of(path: Any, encoding: str | None) -> tuple[str, bytes, str]:
-    """What messages call the file, its bytes, and its text."""
-    source = line(" ".join(str(path).split()))
-    try:
-        content = packed = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        for start, module in _PACKED.items():
-            packed = module.decompress(content) if content.startswith(start) else packed
-    except (OSError, EOFError, ValueError, TypeError, zlib.error, lzma.LZMAError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
-    is_wide = packed.startswith((b"\xff\xfe", b"\xfe\xff"))
-    for name in [encoding] if encoding else ["utf-16"] if is_wide else ["utf-8-sig", "cp1252"]:
-        with contextlib.suppress(ValueError, LookupError):
-            text = packed.decode(name)
-            if "\0" not in text and text[:2] != "PK" and text.lstrip()[:1] not in ("[", "{", "<"):
-                return source, content, text
-    must = "text in UTF-8, UTF-16 or Latin-1, saved as CSV (or say --encoding; of a workbook give the data frame)"
-    raise bad("encoding" if encoding else "arms file", encoding or source, must)
-
-
-def _is_text(column: pd.Series) -> bool:
-    return column.dtype != np.float64
+        raise bad(place, width + 1, f"at most {width}, as in the header")
+    digest = hashlib.sha256(content).hexdigest()
+    return _Sheet(name, [x.strip() for x in row], cells, columns, digest, str(path))
 
 
 def _empty(column: pd.Series) -> np.ndarray:
     """Of each row whether nothing stands there."""
-    return (column.isin(_NOTHING) if _is_text(column) else column.isna()).to_numpy()
+    return column.isin(_NOTHING).to_numpy()
 
 
 def _key(text: str) -> str:
@@ -348,39 +315,33 @@ def _find_roles(sheet: _Sheet) -> None:
     if len(kinds) != 1:
         fits = " and ".join(kinds) or "no kind"
         raise sheet.error(f"the header fits {fits}; name the columns with --columns")
-    sheet.kind, said = kinds[0], {AS.get(role, role) for role in sheet.columns}
-    roles = (*KINDS[sheet.kind], "instance", "time", "cost2", "over")
+    sheet.kind = kinds[0]
+    roles = (*KINDS[sheet.kind], "instance", "time", "over")
     sheet.at = {role: at[role] for role in roles if role in at}
-    for role, found in sheet.at.items():
-        if len(found) > 1 and role not in said:
-            either = " or ".join(quoted(sheet.titles[n]) for n in found)
-            say = f"Say --columns {role}=… (a title that stands once)"
-            raise sheet.error(f"is {either} the {role}? {say}")
 
 
 def _question(sheet: _Sheet, problem: str) -> InputError:
     """What the columns are, with three samples each, and the command with a guess in each place."""
-    samples = {}
-    for n, title in enumerate(sheet.titles):
-        if title:
-            samples[title] = [x for x in map(str, sheet.cells[n].iloc[:500].unique()) if x]
+    samples = {
+        title: [x for x in sheet.cells[n].iloc[:500].unique() if x]
+        for n, title in enumerate(sheet.titles)
+        if title
+    }
     joined = {x: y if isinstance(y, str) else "+".join(y) for x, y in sheet.columns.items()}
     given = {AS.get(role, role): title for role, title in joined.items()}
     free = [title for title in samples if title not in given.values()]
-    numbers = [x for x in free if any(map(_is_number, {*samples[x][:3]} - {*_NOTHING}))]
-    words = [title for title in free if title not in numbers]
-    guess = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
-    for patterns in (_GUESSES, dict.fromkeys(_GUESSES, "")):
-        for role, pattern in patterns.items():
-            left = [x for x in numbers if x not in guess.values()]
-            likely = [x for x in left if re.search(pattern, x, re.IGNORECASE)]
-            guess |= {role: likely[0]} if likely and role not in guess else {}
-    pairs = {"name": "…"} | dict.fromkeys(_GUESSES, "…") | guess | given
-    pairs |= {AS.get(role, role): "…" for role in [problem.partition("=")[0]] if role}
-    said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
+    numbers = [x for x in free if any(map(_is_number, samples[x][:3]))]
+    words = [x for x in free if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
+    pairs = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
+    for role, pattern in _GUESSES.items():
+        likely = [x for x in numbers if re.search(pattern, x, re.IGNORECASE)]
+        pairs[role] = (likely or ["…"])[0]
+    pairs |= given
     what = "which column is what"
     if problem:
+        pairs[AS.get(role := problem.partition("=")[0], role)] = "…"
         what = f"columns: {quoted(problem)} given; it must be a title of the file, that stands there once"
+    said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
     seen = [f"{quoted(brief(x, 60))} ({brief(', '.join(y[:3]), 60)})" for x, y in samples.items()]
     return sheet.error(
         f"{what}. The columns are {brief('; '.join(seen), 4000)}. Say it, this is a guess: jaxbandits read "
@@ -389,201 +350,31 @@ def _question(sheet: _Sheet, problem: str) -> InputError:
     )
 
 
-# --- Numbers
-
-
-class _Cell(NamedTuple):
-    """A cell as it reads with a decimal point, and with a decimal comma; NaN if it does not."""
-
-    point: float = math.nan
-    comma: float = math.nan
-    sign: str = ""  # a currency or %
-    first: bool = False  # it stands before the number
-
-
-def _cell(text: str) -> _Cell:
-    parts = _CELL.fullmatch(text)
-    if parts is None or bool(parts[1]) != bool(parts[8]) or (parts[3] and parts[6]):
-        return _Cell()
-    below = -1.0 if parts[1] or {parts[2], parts[4], parts[7]} & {"-", "−"} else 1.0
-    (core, e, power), values = parts[5].casefold().partition("e"), list[float]()
-    for decimal in ".,":
-        whole, _, rest = core.strip().partition(decimal)
-        if _GROUPED.fullmatch(whole) and not e:
-            whole = re.sub(rf"[.,{_BLANKS}]", "", whole)
-        is_read = ((whole or "0") + (rest or "0")).isdecimal()
-        values.append(below * float(f"{whole or 0}.{rest or 0}{e}{power}") if is_read else math.nan)
-    return _Cell(values[0], values[1], (parts[3] or parts[6] or "").upper(), bool(parts[3]))
-
-
-def _is_number(text: str) -> bool:
-    return bool(_CELL.fullmatch(text)) or text.casefold() in _YES
-
-
-def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray], NumberStyle]:
-    """The columns of numbers by role, NaN where there is none, and how they are written.
-
-    Most cells are plain, and pandas reads them. The others, and those with a point, which may stand
-    between thousands, are read one by one, each text once.
-    """
-    import pandas as pd
-
-    values, odd = dict[str, FloatArray](), dict[str, dict[str, _Cell]]()
-    shown, either, signs = dict[str, str](), "", dict[str, tuple[str, _Cell]]()
-    for role in filter(sheet.at.__contains__, NUMERIC):
-        column, odd[role] = sheet.cells[sheet.at[role][0]], {}
-        values[role] = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
-        if not _is_text(column):
-            continue
-        some = np.r_[
-            np.flatnonzero(np.nan_to_num(values[role], posinf=0) % 1)[:_MANY],
-            : min(_MANY, len(column)),
-        ]
-        pointed = column if decimal == "," else column.iloc[some]
-        pointed = pointed[pointed.str.contains(".", regex=False)]
-        strange = column[np.isnan(values[role]) & ~_empty(column)]
-        odd[role] = {text: _cell(text) for x in (strange, pointed) for text in x.unique()}
-        for text, cell in odd[role].items():
-            point, comma = (x == x and (role != "pulls" or x % 1 == 0) for x in cell[:2])
-            if cell.point != cell.comma and point != comma:
-                shown["." if point else ","] = text
-            elif cell.point != cell.comma:
-                either = text if point else either
-    if decimal is None and len(shown) > 1:
-        both = f"{quoted(shown['.'])} has a decimal point, {quoted(shown[','])} a comma"
-        raise sheet.error(f"{both}; say --decimal . or --decimal ,")
-    if decimal is None and either and not shown:
-        raise sheet.error(f"{quoted(either)} reads in two ways; say --decimal . or --decimal ,")
-    if decimal is None and "," in shown:
-        return _numbers(sheet, ",")  # which reads every point
-    for role, cells in odd.items():
-        read = {text: cell.comma if decimal == "," else cell.point for text, cell in cells.items()}
-        column = sheet.cells[sheet.at[role][0]]
-        if read:
-            known = column.map(read).to_numpy(np.float64)
-            values[role] = np.where(column.isin(list(read)), known, values[role])
-        percent = {text for text, cell in cells.items() if cell.sign == "%"}
-        values[role] = _checked(sheet, role, values[role], read, percent)
-        signs |= {cell.sign: (text, cell) for text, cell in cells.items() if cell.sign not in "%"}
-    if len(signs) > 1:
-        names = " and ".join(map(quoted, sorted(signs)))
-        raise sheet.error(f"amounts in {names}; it must be one currency")
-    sign, (text, cell) = next(iter(signs.items()), ("", ("", _Cell(first=True))))
-    apart, between = bool(re.search(r"\d\s\D|\D\s\d", text)), "." if decimal == "," else ""
-    return values, NumberStyle(sign, cell.first, apart, decimal or ".", between)
-
-
-def _checked(
-    sheet: _Sheet, role: str, values: FloatArray, read: Mapping[str, float], percent: set[str]
-) -> FloatArray:
-    """A column in the unit of its title: right and wrong, percent, micros, cents; no rate."""
-    column, title = sheet.cells[sheet.at[role][0]], sheet.title(role)
-    counts = sheet.kind == "counts"
-    words = {x for x, value in read.items() if value != value and x.casefold() not in _UNKNOWN}
-    if words and "reward" in role and _YES.keys() >= {*map(str.casefold, words)}:
-        right = column.map({text: _YES[text.casefold()] for text in words})
-        values, words = np.where(column.isin(words), right.to_numpy(np.float64), values), set()
-    if percent and (counts or "cost" in role or (values[~column.isin(percent)] > 0).any()):
-        words |= percent
-    wrong = np.isinf(values) | (values < 0) & (not counts or role == "pulls")
-    wrong |= (np.floor(values) < values) & (role == "pulls")
-    wrong |= column.isin(words).to_numpy()
-    if wrong.any():
-        must = "a whole number of pulls" if role == "pulls" else _MAY_BE
-        place = f"{sheet.source}, line {column.index[wrong][0]}, column {brief(title, 60)}"
-        raise bad(place, column[wrong].iloc[0], f"{must} (or say --decimal)")
-    if counts and re.search(_OF_ONE, title.replace("_", " ")):
-        raise bad("columns", f"{role}={title}", "a total of all pulls, no mean, rate or percent")
-    parts = [x for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
-    if role != "pulls" and (units := [_PARTS[x] for x in parts] or [100.0] * bool(percent)):
-        sheet.changes.append(f"{quoted(title)} is divided by {units[0]:,.0f}")
-        values = values / units[0]
-    return values
-
-
-# --- Rows that count
-
-
-@dataclass
-class _Rows:
-    """N rows with a name each, in file order."""
-
-    sheet: _Sheet
-    code: np.ndarray  # [N], the number of each row's arm
-    arms: list[tuple[str, str]]  # of each number the instance and the name
-    pulls: FloatArray  # [N], that the row sums; 1 for means and logs
-    value: FloatArray  # [N], what they brought; NaN where it is not known
-    spent: FloatArray  # [N], what they cost; NaN as above
-    spent2: FloatArray | None
-    style: NumberStyle
-    time: np.ndarray | None = None
-
-
-def _rows(sheet: _Sheet, decimal: str | None) -> _Rows:
-    """The rows that count, with their numbers."""
-    import pandas as pd
-
-    numbers, style = _numbers(sheet, decimal)
-    kind, size, names = sheet.kind, len(sheet.cells), sheet.texts("name")
-    pulls = numbers.get("pulls", np.ones(size))
-    for role, constant in sheet.constant.items():
-        numbers[role] = constant * np.nan_to_num(pulls)
-        sheet.changes.append(f"every pull costs {constant:g} ({role}), as --columns says")
-    value, spent = (numbers[x if kind != "means" else f"mean_{x}"] for x in ("reward", "cost"))
-    spent2 = numbers.get("cost2")
-    if kind == "counts":
-        if not np.min([pulls, value, spent]) >= 0:
-            pulls, value, spent = _filled(sheet, pulls, value, spent)
-        if spent2 is not None:
-            spent2 = np.where(np.isnan(pulls), np.nan, np.nan_to_num(spent2))
-    elif kind == "log":
-        spent = spent if spent2 is None else np.where(np.isnan(spent2), np.nan, spent)
-        gaps, known = np.isnan(value), value[~np.isnan(value)]
-        are_alike = 2 * gaps.sum() > size or np.ptp(known) == 0
-        if gaps.any() and are_alike and (known > 0).all():
-            raise sheet.error(f"{sheet.lines(gaps)}: no reward, and none is 0; write the 0s")
-    stem = "stdin" if sheet.path == "-" else re.sub(r".*[\\/]|\.\w+$", "", sheet.path or "data")
-    instance = sheet.texts("instance") if "instance" in sheet.at else pd.Series(stem, names.index)
-    for column in (names, instance):
-        _check_names(sheet, column)
-    (of, problems), (code, every) = pd.factorize(instance), pd.factorize(names)
-    code, both = pd.factorize(of * len(every) + code)
-    arms = [(problems[x // len(every)], every[x % len(every)]) for x in both]
-    if sheet.columns:
-        used = (f"{role} = {quoted(sheet.titles[n])}" for role, x in sheet.at.items() for n in x)
-        sheet.notes.append(f"columns: {', '.join(used)}")
-    if unused := ", ".join(sheet.titles[n] for n in sheet.unused()):
-        sheet.notes.append(f"columns not used: {quoted(unused)}")
-    time = _times(sheet, style) if "time" in sheet.at else None
-    return _Rows(sheet, code, arms, pulls, value, spent, spent2, style, time)
-
-
 def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     """Without what the user drops and rows without numbers; a total or no name is refused."""
-    for n in [n for n in sheet.cells if n not in numeric and not _is_text(sheet.cells[n])]:
-        sheet.cells[n] = sheet.cells[n].map("{:.15g}".format).replace("nan", "")  # a frame's floats
-    texts = [n for n in sheet.cells if _is_text(sheet.cells[n])]
-    names = sheet.at.get("name", ())
+    texts, names = [n for n in sheet.cells if n not in numeric], sheet.at.get("name", ())
     for text in map(str.strip, drop):
         same = [
             (sheet.cells[n] == text).to_numpy() if text else _empty(sheet.cells[n])
-            for n in (*names[-1:], *(n for n in texts if n not in numeric))
+            for n in (*names[-1:], *texts)
         ]
         by_name = bool(names) and (same[0].any() or not text)
         found = same[0] if by_name else np.any(same or [[False]], axis=0)
         if not found.any():
             raise bad("drop", text, "a name or a cell of the file")
-        sheet.without(found, "dropped, as --drop says")
+        sheet.note(found, "dropped, as --drop says")
+        sheet.cells = sheet.cells[~found]
     blank = np.all([_empty(sheet.cells[n]) for n in numeric], axis=0)
-    sheet.without(blank, "skipped: no numbers")
+    sheet.note(blank, "skipped: no numbers")
+    sheet.cells = sheet.cells[~blank]
     if not (size := len(sheet.cells)):
         raise sheet.error("no row is left; it must have at least two arms")
-    first, edge = [sheet.cells[n] for n in texts[:1]], np.arange(size)
-    for n in texts[1:]:  # the first filled cell of each row
-        first = [first[0].where(first[0] != "", sheet.cells[n])]
-    if sheet.kind == "log":  # a prompt may begin so
-        edge = edge[[0, *range(max(size - 3, 1), size)]]
-    for column in [*(sheet.cells[n] for n in names), *(x.iloc[edge] for x in first)]:
+    columns = [sheet.cells[n] for n in names]
+    if texts:  # the first filled cell of each row; of a log at its ends, for a prompt may begin so
+        first = sheet.cells[texts].replace("", np.nan).bfill(axis=1)[texts[0]].fillna("")
+        edge = {0, *range(max(size - 3, 0), size)} if sheet.kind == "log" else range(size)
+        columns.append(first.iloc[sorted(edge)])
+    for column in columns:
         if called := [x for x in column.unique() if _TOTAL.fullmatch(x)]:
             at = sheet.cells.index == column.index[column == called[0]][0]
             say = f"--drop {shlex.quote(called[0])} leaves it out"
@@ -593,29 +384,139 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
             raise sheet.error("no name, perhaps a total; --drop '' leaves such rows out", nameless)
 
 
-def _filled(sheet: _Sheet, *amounts: FloatArray) -> list[FloatArray]:
-    """Counts: an empty cell is 0, but not what pulls cost; NaN where a number is not known."""
-    roles, none = ("pulls", "reward", "cost"), np.zeros(len(sheet.cells), bool)
-    empty = {x: _empty(sheet.cells[sheet.at[x][0]]) if x in sheet.at else none for x in roles}
-    unknown = empty["cost"] & (np.nan_to_num(amounts[0]) > 0)
-    for role, column in zip(roles, amounts, strict=True):
-        unknown = unknown | (np.isnan(column) & ~empty[role])
-    told = {f"{role} empty: read as 0": rows & ~unknown for role, rows in empty.items()}
-    told["below 0: summed as it is"] = np.any([x < 0 for x in amounts], axis=0)
-    told["not summed: a number is not known"] = unknown
-    sheet.changes += [f"{sheet.lines(rows)} {text}" for text, rows in told.items() if rows.any()]
-    return [np.where(unknown, np.nan, np.nan_to_num(x)) for x in amounts]
+# --- Numbers
+
+
+def _number(text: str, decimal: str) -> tuple[float, str]:
+    """A cell as it reads with this decimal sign, and its currency or %; NaN if it does not."""
+    parts = _CELL.fullmatch(text)
+    if parts is None or (parts[1] and parts[3]):
+        return math.nan, ""
+    core, e, power = parts[2].casefold().partition("e")
+    whole, _, rest = core.strip().partition(decimal)
+    if _GROUPED.fullmatch(whole) and not e:
+        whole = re.sub(rf"[.,{_BLANKS}]", "", whole)
+    if not ((whole or "0") + (rest or "0")).isdecimal():
+        return math.nan, ""
+    return float(f"{whole or 0}.{rest or 0}{e}{power}"), (parts[1] or parts[3] or "").upper()
+
+
+def _is_number(text: str) -> bool:
+    return not all(math.isnan(_number(text, sign)[0]) for sign in ".,")
+
+
+def _decimal(sheet: _Sheet, texts: Mapping[str, Sequence[str]]) -> str:
+    """The sign by which all cells can be read, pulls as whole numbers; asked if both can, and differ."""
+    every = [(role, text) for role, x in texts.items() for text in x]
+
+    def reads(sign: str) -> bool:
+        values = ((role, _number(text, sign)[0]) for role, text in every)
+        return all(x == x and (role != "pulls" or x % 1 == 0) for role, x in values)
+
+    if not (every and reads(",")):
+        return "."
+    if not reads("."):
+        return ","
+    for _, text in every:
+        if _number(text, ".") != _number(text, ","):
+            raise sheet.error(f"{quoted(text)} reads in two ways; say --decimal . or --decimal ,")
+    return "."
+
+
+def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray], str]:
+    """The columns of numbers by role, and their currency.
+
+    pandas reads what is plain; other texts, and those with a point, are read one by one.
+    """
+    import pandas as pd
+
+    values, strange, pointed = dict[str, FloatArray](), dict[str, Any](), dict[str, Any]()
+    currencies, columns = set[str](), {x: sheet.texts(x) for x in NUMERIC if x in sheet.at}
+    for role, column in columns.items():
+        values[role] = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
+        is_plain = ~np.isnan(values[role]) | _empty(column)
+        strange[role] = column[~is_plain & ~column.str.casefold().isin(_YES)].unique()
+        pointed[role] = column[is_plain & column.str.contains(".", regex=False)].unique()
+    both = {role: (*strange[role], *pointed[role]) for role in columns}
+    sign = decimal or _decimal(sheet, both)
+    for role, column in columns.items():
+        texts = both[role] if sign == "," else strange[role]
+        read = {text: _number(text, sign) for text in texts}
+        known = column.map({text: value for text, (value, _) in read.items()})
+        values[role] = np.where(column.isin(read), known.to_numpy(np.float64), values[role])
+        percent = column.isin([text for text, (_, unit) in read.items() if unit == "%"])
+        values[role] = _checked(sheet, role, values[role], percent.to_numpy())
+        currencies |= {unit for _, unit in read.values() if unit not in ("", "%")}
+    if len(currencies) > 1:
+        names = " and ".join(map(quoted, sorted(currencies)))
+        raise sheet.error(f"amounts in {names}; it must be one currency")
+    return values, "".join(currencies)
+
+
+def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) -> FloatArray:
+    """A column in the unit of its title: right and wrong, percent, micros, cents; no rate."""
+    column, title, counts = sheet.texts(role), sheet.title(role), sheet.kind == "counts"
+    if "reward" in role:
+        right = column.str.casefold().map(_YES).to_numpy(np.float64)
+        values = np.where(np.isnan(right), values, right)
+    if counts:  # nothing is none
+        sheet.note(none := _empty(column), f"{role} empty: read as 0")
+        values = np.where(none, 0.0, values)
+    wrong = ~((values >= 0) & np.isfinite(values))
+    wrong |= (np.floor(values) < values) & (role == "pulls")
+    if counts or "cost" in role or (values[~percent] > 0).any():
+        wrong |= percent
+    if wrong.any():
+        must = "a whole number of pulls" if role == "pulls" else _MAY_BE
+        place = f"{sheet.source}, line {column.index[wrong][0]}, column {brief(title, 60)}"
+        raise bad(place, column[wrong].iloc[0], f"{must} (or say --decimal)")
+    if counts and re.search(_OF_ONE, title.replace("_", " ")):
+        raise bad("columns", f"{role}={title}", "a total of all pulls, no mean, rate or percent")
+    parts = [x for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
+    units = [_PARTS[x] for x in parts] or [100.0] * bool(percent.any())
+    if role == "pulls" or not units:
+        return values
+    sheet.notes.append(f"{quoted(title)} is divided by {units[0]:,.0f}")
+    return values / units[0]
+
+
+def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
+    """The rows: instance, name, pulls, reward, cost, time and the number of each arm; the currency."""
+    import pandas as pd
+
+    numbers, currency = _numbers(sheet, decimal)
+    stem = "stdin" if sheet.path == "-" else re.sub(r".*[\\/]|\.\w+$", "", sheet.path or "data")
+    rows = pd.DataFrame({"line": sheet.cells.index, "instance": stem, "pulls": 1.0, "time": ""})
+    for role in {"name", "instance", "time"} & sheet.at.keys():
+        rows[role] = sheet.texts(role).to_numpy()
+    for role, values in numbers.items():
+        rows[role.removeprefix("mean_")] = values
+    for role, constant in sheet.constant.items():
+        rows[role] = constant * rows["pulls"]
+        sheet.notes.append(f"every pull costs {constant:g} ({role}), as --columns says")
+    if sheet.kind == "counts" and "cost" in sheet.at:
+        unpaid = _empty(sheet.texts("cost")) & (rows["pulls"] > 0).to_numpy()
+        if unpaid.any():
+            raise sheet.error("pulls, and no cost; write what they cost, or 0", unpaid)
+    for role in ("name", "instance"):
+        _check_names(sheet, rows[role])
+    rows["arm"] = rows.groupby(["instance", "name"], sort=False).ngroup()
+    if sheet.columns:
+        used = (f"{role} = {quoted(sheet.titles[n])}" for role, x in sheet.at.items() for n in x)
+        sheet.notes.append(f"columns: {', '.join(used)}")
+    if unused := ", ".join(sheet.titles[n] for n in sheet.unused()):
+        sheet.notes.append(f"columns not used: {quoted(unused)}")
+    return rows, currency
 
 
 # --- Guards: rows that are sums, and rows or names that cannot be told apart
 
 
-def _check(rows: _Rows, wide: bool) -> None:
+def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
     """Refuse what may be another number than it looks."""
-    sheet, code, kind, time = rows.sheet, rows.code, rows.sheet.kind, rows.time
-    again = len(rows.arms) < len(code)
+    kind, again, day = sheet.kind, rows["arm"].nunique() < len(rows), rows["time"]
     if kind != "means":
-        _refuse_sum(rows)
+        _refuse_sum(sheet, rows)
     for n in () if wide else sheet.unused():
         texts, title = {*sheet.cells[n].unique()} - {*_NOTHING}, sheet.titles[n]
         if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
@@ -623,33 +524,32 @@ def _check(rows: _Rows, wide: bool) -> None:
             raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
     if kind == "log" and not wide and "pulls" not in sheet.columns:
         reason = "" if again else "no name has two rows"
-        if time is not None and (time == time.astype("datetime64[D]")).all():
-            days = {*zip(code.tolist(), time.tolist(), strict=True)}
-            if len(days) == len(code):
-                reason = reason or "every name has one row for each day"
+        is_clock = day.str.contains(r":|^\d{9}").any() or (day == "").all()
+        if not is_clock and not rows.duplicated(["arm", "time"]).any():
+            reason = reason or "every name has one row for each day"
         if reason:
             say = "Say --columns pulls=… (what counts them), or pulls=1"
             raise sheet.error(f"{reason}: is a row one pull? {say}")
     if kind == "means" and again:
-        name = rows.arms[int(np.argmax(np.bincount(code)))][1]
+        name = rows["name"][rows["arm"].duplicated()].iloc[0]
         raise bad(f"{sheet.source}, name", name, "another name, for several rows have this one")
     if kind == "counts" and again:
-        _check_apart(rows)
+        _check_apart(sheet, rows["arm"])
 
 
-def _refuse_sum(rows: _Rows) -> None:
+def _refuse_sum(sheet: _Sheet, rows: pd.DataFrame) -> None:
     """Refuse a row that is the sum of all others, in every number that differs between rows."""
-    every = [np.nan_to_num(x) for x in (rows.pulls, rows.value, rows.spent)]
+    every = (rows[x].to_numpy() for x in ("pulls", "reward", "cost"))
     amounts = np.array([x for x in every if x.min() < x.max()])
-    if len(amounts) < 2 or len(rows.code) < 3:
+    if len(amounts) < 2 or len(rows) < 3:
         return
     rest = amounts.sum(axis=1, keepdims=True) - amounts
     is_sum = ((np.abs(amounts - rest) <= _CLOSE * rest) | (amounts == 0)).all(axis=0)
     is_sum &= (amounts > 0).sum(axis=0) > 1
     if is_sum.any() and (amounts > 0).any(axis=0).sum() > 2:
-        name = rows.sheet.texts("name")[is_sum].iloc[0]
+        name = rows["name"][is_sum].iloc[0]
         say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
-        raise rows.sheet.error(f"{quoted(name)} is the sum of other rows; {say}", is_sum)
+        raise sheet.error(f"{quoted(name)} is the sum of other rows; {say}", is_sum)
 
 
 def _check_names(sheet: _Sheet, column: pd.Series) -> None:
@@ -658,64 +558,33 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
     for text in column.unique():
         if (other := seen.setdefault(_key(text), text)) != text or text in _NOTHING:
             what = f"{text!a} and {other!a} look the same; write them alike, or apart"
-            raise sheet.error(what if text else "no instance", column == text)
+            raise sheet.error(what if text else "no instance", (column == text).to_numpy())
         if re.fullmatch(_ROUNDED, text):
-            raise sheet.error(
-                f"{quoted(text)} is an id that a spreadsheet rounded; it must be whole"
-            )
+            what = f"{quoted(text)} is an id that a spreadsheet rounded; it must be whole"
+            raise sheet.error(what)
 
 
-def _check_apart(rows: _Rows) -> None:
+def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     """Rows of one arm are summed only if nothing but a day tells them apart, or on demand."""
-    sheet, frame, code = rows.sheet, rows.sheet.cells, rows.code
-    if (twice := frame.duplicated()).any():
+    if (twice := sheet.cells.duplicated().to_numpy()).any():
         raise sheet.error("equal to a row above in every cell; leave one out", twice)
-    for n in (*sheet.unused(), *sheet.at.get("time", ())):
-        column, title = frame[n], sheet.titles[n]
-        texts, over = {*map(str, column.unique())} - {*_NOTHING}, shlex.quote(f"over={title}")
-        varies, is_amount = column.groupby(code).nunique().max() > 1, all(map(_is_number, texts))
-        is_time = n in sheet.at.get("time", ())
-        if is_time or (not is_amount and all(map(_DATE.fullmatch, texts))):
-            if (none := _empty(column) & (np.bincount(code)[code] > 1)).any():
-                say = f"leave it out, or say --columns {over}"
-                raise sheet.error(f"no {quoted(title)}, perhaps a total: {say}", none)
-        elif varies:
-            is_grid = column.groupby(code).agg(frozenset).nunique() == 1
-            if is_grid or not is_amount or re.search(r"(?i)(?:^|[\s_-])(?:id|nr|no)\b", title):
-                apart = shlex.quote(f"name={title}+{sheet.title('name')}")
-                differ = f"{quoted(title)} ({brief(', '.join(sorted(texts)), 60)})"
-                say = f"with --columns {apart} they are arms of their own, with {over} they are summed"
-                raise sheet.error(f"rows of one name differ in {differ}: {say}")
-
-
-def _times(sheet: _Sheet, style: NumberStyle) -> np.ndarray | None:
-    """datetime64[us], UTC where the cells say so; the day before the month as the column shows."""
-    import pandas as pd
-
-    column = sheet.cells[sheet.at["time"][0]].astype(object)
-    texts = column.mask(_empty(column), None)
-    times = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
-    if (times.isna() & texts.notna()).any():
-        numbers = pd.to_numeric(texts, errors="coerce")
-        days = texts.str.extract(r"^(\d{1,2})([./-])(\d{1,2})\2\d{2,4}").dropna()
-        first, second = (pd.to_numeric(days[x]).max() for x in (0, 2))
-        is_european = (days[1] == ".").any() or (style.decimal == "," and second <= 12)
-        day_first = len(days) > 0 and bool(first > 12 or is_european)
-        if numbers.min() > 9e8:  # seconds, or parts of them, since 1970
-            power = int(math.log10(numbers.max() / 9e8) // 3)
-            times = pd.to_datetime(numbers, unit=("s", "ms", "us", "ns")[min(power, 3)], utc=True)
-        else:
-            options: dict[str, Any] = {"format": "mixed", "dayfirst": day_first}
-            times = pd.to_datetime(texts, utc=True, errors="coerce", **options)
-        if (wrong := times.isna() & texts.notna()).any():
-            if "time" in sheet.columns:
-                must = f"days or times; {texts[wrong].iloc[0]!r} is none"
-                raise bad("columns", f"time={sheet.title('time')}", must)
-            del sheet.at["time"]
-            return None
-        if len(days) and not day_first and second <= 12:
-            sheet.notes.append(f"{quoted(texts[days.index[0]])} read with the month first")
-    return times.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+    for n in sheet.at.get("time", ()):
+        if (none := _empty(sheet.cells[n]) & arm.duplicated(keep=False).to_numpy()).any():
+            title = quoted(sheet.titles[n])
+            raise sheet.error(f"no {title}, perhaps a total: leave it out, or fill it in", none)
+    for n in sheet.unused():
+        column, title = sheet.cells[n], sheet.titles[n]
+        texts, of_arm = {*column.unique()} - {*_NOTHING}, column.groupby(arm.to_numpy())
+        is_id = re.search(r"(?i)\b(id|nr|no)\b", title)
+        is_amount = all(map(_is_number, texts)) and not is_id
+        if of_arm.nunique().max() > 1 and (
+            not is_amount or of_arm.agg(frozenset).nunique() == 1  # the same for each arm
+        ):
+            differ = f"{quoted(title)} ({brief(', '.join(sorted(texts)), 60)})"
+            apart, over = f"name={title}+{sheet.title('name')}", f"over={title}"
+            say = f"{shlex.quote(apart)} makes arms of them, {shlex.quote(over)} sums them"
+            day = shlex.quote(f"time={title}")
+            raise sheet.error(f"rows of one name differ in {differ}: --columns {say}, {day} days")
 
 
 # --- A table of requests
@@ -726,232 +595,144 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     import pandas as pd
 
     columns: dict[str, dict[str, int]] = {"cost": {}, "score": {}, "": {}}
-    for n in [n for n in sheet.cells if not _is_text(sheet.cells[n])]:  # a frame's
-        sheet.cells[n] = sheet.cells[n].map("{:.17e}".format).replace("nan", "")
     known = {*sheet.titles}
     for n, title in enumerate(sheet.titles):
         words = (("cost", _COST.fullmatch(title)), ("score", _SCORE.fullmatch(title)))
         what, found = next((pair for pair in words if pair[1]), ("", None))
         arm = next(filter(None, found.groups())).strip(" ()[]") if found else title
-        head = sheet.cells[n].iloc[:1000]
-        filled, known = head[~_empty(head)], known | {arm}
-        is_read = not _is_text(head) or 2 * sum(map(_is_number, filled)) > len(filled)
-        if title and is_read and not {title, arm} & {*drop}:
+        filled = [x for x in sheet.cells[n].iloc[:1000] if x not in _NOTHING]
+        known |= {arm}
+        numbers = sum(_is_number(x) or x.casefold() in _YES for x in filled)
+        if title and 2 * numbers > len(filled) and not {title, arm} & {*drop}:
             if arm in columns[what]:
                 tell = f"two columns tell the {what or 'score'} of {quoted(arm)}; --drop one"
                 raise sheet.error(tell)
             columns[what][arm] = n
-    every = {role: str(given) for role, given in sheet.columns.items()}
-    for role, given in every.items():
-        if role not in ("cost", "cost2") or not _is_number(given) or float(given) <= 0:
-            must = "cost or cost2 with wide, a number: what every request costs"
-            raise bad("columns", f"{role}={given}", must)
+    one_cost = sheet.columns.get("cost", "")
+    if {*sheet.columns} - {"cost"} or (one_cost and not _number(one_cost, ".")[0] > 0):
+        given = ",".join(f"{role}={title}" for role, title in sheet.columns.items())
+        raise bad("columns", given, "cost with wide, a number: what every request costs")
     costs, worded, bare = columns.values()
     scores = worded if len(worded) > 1 else bare | worded
-    costs = {} if "cost" in every else costs
+    costs = {} if one_cost else costs
     if costs:
         scores = {arm: n for arm, n in scores.items() if arm in costs or arm in worded}
-    lacking = {*scores} ^ {*costs} if "cost" not in every else set()
+    lacking = set[str]() if one_cost else {*scores} ^ {*costs}
     if len(scores) < 2 or lacking:
         of = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
         must = f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{of}"
         raise sheet.error(f"it must have {must}; or say --columns cost=1: every request costs 1")
     numeric = [*scores.values(), *costs.values()]
     _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
-    cells = sheet.cells[numeric]
-    lacks = cells.apply(lambda x: _empty(x) | x.astype(str).str.casefold().isin(_UNKNOWN))
-    sheet.without(lacks.any(axis=1).to_numpy(), "left out: a request without a number of each arm")
+    lacks = sheet.cells[numeric].apply(lambda x: x.str.casefold().isin([*_NOTHING, *_UNKNOWN]))
+    lacks = lacks.any(axis=1).to_numpy()
+    sheet.note(lacks, "left out: a request without a number of each arm")
+    sheet.cells = sheet.cells[~lacks]
     titles = [sheet.titles[n] for n in numeric]
     shown = brief(", ".join(map(quoted, titles)))
     sheet.notes.append(f"a table of {len(sheet.cells):,} requests: {shown}")
     if unused := ", ".join(x for x in sheet.titles if x and x not in titles):
         sheet.notes.append(f"columns not used: {quoted(unused)}")
-    lines, names = sheet.cells.index, np.array([*scores], object).repeat(len(sheet.cells))
+    names = np.array([*scores], object).repeat(len(sheet.cells))
     parts = [pd.concat([sheet.cells[x[arm]] for arm in scores]) for x in (scores, costs) if x]
     long = dict(enumerate(np.asarray(part) for part in [names, *parts]))
-    sheet.cells = pd.DataFrame(long, index=np.tile(lines, len(scores)))
+    sheet.cells = pd.DataFrame(long, index=parts[0].index)
     sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(long)]
     sheet.at = {role: (n,) for n, role in enumerate(KINDS["log"][: len(long)])}
-    sheet.columns, sheet.constant = {}, {role: float(given) for role, given in every.items()}
+    sheet.columns, sheet.constant = {}, {"cost": float(one_cost)} if one_cost else {}
 
 
 # --- From rows to instances: sums, means, bounds, and the arms that cannot be played
 
 
-class _Arm(NamedTuple):
-    """One arm's rows, and its means per pull."""
-
-    instance: str
-    name: str
-    every: np.ndarray  # its rows
-    rows: np.ndarray  # those whose numbers are known
-    totals: tuple[float, float, float]  # pulls, value, spent
-    reward: float = math.nan
-    cost: float = math.nan
-    reason: str = ""  # why it cannot be played
-
-
-def _table(rows: _Rows, wide: bool, limits: Sequence[float | None]) -> ArmsTable:
+def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> ArmsTable:
     """The instances of at least two arms that can be played, and what was left out."""
-    sheet, kind, groups = rows.sheet, rows.sheet.kind, dict[str, list[_Arm]]()
-    counted, reward = sheet.title("pulls").lower(), sheet.title("reward") or "reward"
+    kind, counted = sheet.kind, sheet.title("pulls").lower()
+    reward = sheet.title("reward") or "reward"
     pull = "request" if wide else "row" if kind == "log" else "pull"
     pull = counted[:-1] if kind == "counts" and re.fullmatch(r"[a-z ]+s", counted) else pull
     is_count = kind == "counts" and _key(reward) in ("conversion", "conversions")
-    order = np.argsort(rows.code, kind="stable")
-    ends = np.flatnonzero(np.diff(rows.code[order])) + 1
-    for pair, at in zip(rows.arms, np.split(order, ends), strict=True):
-        groups.setdefault(pair[0], []).append(_arm(rows, pair, at, pull))
-    known = [arm for x in groups.values() for arm in x if not arm.reason]
-    bounds = _bounds(rows, known, limits, wide, is_count or "conversions" in sheet.columns)
-    instances, kept_out = list[nouns.Instance](), list[nouns.KeptOut]()
-    for name, group in groups.items():
-        arms = [arm for arm in group if not arm.reason]
-        if len(group) == 1:
-            raise bad(f"{sheet.source}, instance {quoted(name)}, number of arms", 1, "2 or more")
-        instances += [_instance(rows, arms, bounds)] if len(arms) > 1 else []
-        for arm in group:
-            if arm.reason or len(arms) == 1:
-                place = int(sheet.cells.index[arm.every[0]])
-                reason = arm.reason or "alone in its instance"
-                kept_out.append(nouns.KeptOut(name, arm.name, place, reason))
-    kept_out.sort(key=lambda arm: (arm.reason.startswith("alone"), arm.line))
-    if not instances:
-        out, must = kept_out[0], "two arms must have pulls, and a mean cost above 0"
-        raise sheet.error(f"line {out.line}, arm {quoted(out.arm)}: {out.reason}; {must}")
-    if kind == "counts" and len(rows.arms) < len(rows.code):
-        sheet.notes.append(f"{len(rows.code):,} rows summed to {len(rows.arms):,} arms")
-    if kind == "log" and (gaps := np.isnan(rows.value + rows.spent)).any():
-        sheet.changes.append(f"without reward or cost, gaps: {sheet.lines(gaps)}")
-    for out in kept_out[:5]:
-        sheet.changes.append(f"kept out, {out.reason}: {quoted(out.arm)} (line {out.line})")
-    sheet.changes += [f"kept out: {len(kept_out) - 5:,} more"] if len(kept_out) > 5 else []
-    if limits[0] is None and bounds[0] > 1:
-        sheet.notes.append(f"rewards go above 1: their bound is {bounds[0]:.6g}")
+    of_arm, amounts = rows.groupby("arm"), ["pulls", "reward", "cost"]
+    arms = of_arm[["instance", "name"]].first().join(of_arm[amounts].sum())
+    arms["line"] = of_arm["line"].first()
+    for x in ("reward", "cost"):  # rounding may lift the mean of equal values above them
+        means = arms[x] / arms["pulls"].where(arms["pulls"] > 0, 1)
+        arms[f"mean_{x}"] = np.minimum(means, of_arm[x].max()) if kind != "counts" else means
+    arms["why"] = np.where(arms["cost"] > 0, "", "it cost nothing")
+    arms.loc[arms["pulls"] == 0, "why"] = f"no {pull}s"
+    for name in arms["instance"][~arms["instance"].duplicated(keep=False)]:
+        raise bad(f"{sheet.source}, instance {quoted(name)}, number of arms", 1, "2 or more")
+    playable = arms[arms["why"] == ""]
+    is_alone = ~playable["instance"].duplicated(keep=False)
+    arms.loc[playable.index[is_alone], "why"] = "alone in its instance"
+    out = arms.loc[arms["why"] != "", ["why", "name", "line"]].to_numpy(object).tolist()
+    out.sort(key=lambda row: row[0].startswith("alone"))
+    kept_out = [f"kept out, {why}: {quoted(name)} (line {at})" for why, name, at in out]
+    arms = playable[~is_alone]
+    if arms.empty:
+        raise sheet.error(f"{kept_out[0]}; two arms must have pulls, and a mean cost above 0")
+    is_bounded = is_count or "conversions" in sheet.columns
+    bounds = [_bound(sheet, rows, arms, x, wide, is_bounded) for x in ("reward", "cost")]
+    if kind == "counts" and of_arm.ngroups < len(rows):
+        sheet.notes.append(f"{len(rows):,} rows summed to {of_arm.ngroups:,} arms")
+    sheet.notes += kept_out[:5]
+    sheet.notes += [f"kept out: {len(kept_out) - 5:,} more"] if len(kept_out) > 5 else []
+    instances = arms.groupby("instance", sort=False)
     return ArmsTable(
         kind=kind,
-        instances=tuple(instances),
-        notes=(*sheet.changes, *sheet.notes),
+        instances=tuple(_instance(kind, str(x), of, rows, bounds) for x, of in instances),
+        notes=tuple(sheet.notes),
         reward_unit="conversions" if is_count else brief(reward, 40),
-        cost_unit="spent" if kind == "counts" else "cost",
+        cost_unit=currency or ("spent" if kind == "counts" else "cost"),
         sha256=sheet.sha256,
         pull_unit=pull,
-        style=rows.style,
-        kept_out=tuple(sorted(kept_out, key=lambda arm: arm.line)),
-        changes=len(sheet.changes),
         path=sheet.path,
-        cost2_unit="" if rows.spent2 is None else sheet.title("cost2") or f"{pull}s",
         wide=wide,
     )
 
 
-def _arm(rows: _Rows, pair: tuple[str, str], at: np.ndarray, pull: str) -> _Arm:
-    """The arm of these rows, or why it cannot be played."""
-    sheet, columns = rows.sheet, [x[at] for x in (rows.pulls, rows.value, rows.spent)]
-    missing = [np.isnan(x) for x in columns]
-    known = ~np.any(missing, axis=0)
-    columns = [x[known] for x in columns]
-    pulls, value, spent = totals = tuple(math.fsum(x.tolist()) for x in columns)
-    arm = _Arm(*pair, at, at[known], totals)  # type: ignore[arg-type]
-    if not known.any():
-        reason = "no reward" if missing[1].any() else "no cost"
-        return arm._replace(reason="a number is not known" if sheet.kind == "counts" else reason)
-    if min(value, spent) < 0:  # refunds may make a row negative, not an arm
-        place = f"{sheet.source}, line {sheet.cells.index[at[0]]}, arm {quoted(arm.name)} in all"
-        raise bad(place, min(value, spent), _MAY_BE)
-    if pulls == 0:
-        return arm._replace(reason=f"no {pull}s")
-    reward, cost = value / pulls, spent / pulls
-    if sheet.kind != "counts":  # rounding may lift the mean of equal values above them
-        reward, cost = (float(min(np.mean(x), np.max(x))) for x in columns[1:])
-    return arm._replace(reward=reward, cost=cost, reason="it cost nothing" * (cost == 0))
+def _bound(
+    sheet: _Sheet, rows: pd.DataFrame, arms: pd.DataFrame, name: str, wide: bool, is_bounded: bool
+) -> float:
+    """Of rewards or costs, one for the file; see :func:`read_arms`."""
+    if sheet.kind == "log":
+        return float(rows[name][rows["arm"].isin(arms.index)].max()) or 1.0
+    means, is_cost = arms[f"mean_{name}"], name == "cost"
+    top = float(means.max())
+    if top > 1 and is_bounded and not is_cost:
+        arm, say = quoted(arms["name"][means.idxmax()]), "--columns reward=… has no such bound"
+        at = (rows["arm"] == means.idxmax()).to_numpy()
+        raise sheet.error(
+            f"arm {arm} has {top} conversions a pull, above the bound of 1; {say}", at
+        )
+    is_small = is_cost and bool(sheet.columns or wide) and 0 < top < 0.1
+    return top / _SHARE if top > 1 or is_small else 1.0
 
 
-def _bounds(
-    rows: _Rows, arms: Sequence[_Arm], limits: Sequence[float | None], wide: bool, bounded: bool
-) -> tuple[float, float]:
-    """Of rewards and costs: the user's, or one pair for the file; see :func:`read_arms`."""
-    is_log, bounds = rows.sheet.kind == "log", list[float]()
-    columns = {"reward": rows.value, "cost": rows.spent}
-    for (name, column), limit in zip(columns.items(), limits, strict=True):
-        means = [(float(getattr(arm, name)), int(arm.every[0])) for arm in arms]
-        if is_log and arms:
-            at = np.concatenate([arm.rows for arm in arms])
-            largest = int(at[np.argmax(column[at])])
-            means = [(float(column[largest]), largest)]
-        top, i = max(means, key=lambda pair: pair[0], default=(0.0, 0))
-        is_own = top > 1 and (is_log or name == "cost" or not bounded)
-        is_own |= name == "cost" and (bool(rows.sheet.columns) or wide) and 0 < top < 0.1
-        bounds.append(limit or ((top if is_log else top / _SHARE) if is_own else 1.0))
-        if top > bounds[-1]:
-            arm = f"arm {quoted(rows.arms[rows.code[i]][1])}: {'mean ' * (not is_log)}{name} {top}"
-            say = f"{bounds[-1]} (--columns {name}=… has none; {name}_max sets it)"
-            raise rows.sheet.error(
-                f"{arm} is above its bound {say}", np.arange(len(rows.code)) == i
-            )
-    return bounds[0], bounds[1]
-
-
-def _instance(rows: _Rows, arms: Sequence[_Arm], bounds: tuple[float, float]) -> nouns.Instance:
+def _instance(
+    kind: str, name: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: Sequence[float]
+) -> Instance:
     """The instance of these arms, with its evidence."""
-    is_log, evidence = rows.sheet.kind == "log", nouns.Evidence()
-    every_bound: float | tuple[float, ...] = bounds[1]
-    costs, log = np.array([arm.cost for arm in arms]), list[tuple[FloatArray, FloatArray]]()
-    if is_log:
-        log = [(rows.value[arm.rows], rows.spent[arm.rows]) for arm in arms]
-    if rows.spent2 is not None:  # its bound is that of this instance's arms
-        second = [rows.spent2[arm.rows] for arm in arms]
-        means = [x.sum() / rows.pulls[arm.rows].sum() for x, arm in zip(second, arms, strict=True)]
-        largest = float(max(x.max() for x in second) if log else max(means) / _SHARE) or 1.0
-        costs, every_bound = np.stack([costs, means], axis=1), (bounds[1], largest)
-        log = [(r, np.stack([c, x], axis=1)) for (r, c), x in zip(log, second, strict=False)]
-    if rows.sheet.kind != "means":
-        pulled, value, spent = (_fixed([arm.totals[n] for arm in arms]) for n in range(3))
+    evidence, log = Evidence(), list[tuple[FloatArray, FloatArray]]()
+    every = rows.groupby("arm")
+    parts = [every.get_group(arm) for arm in arms.index] if kind != "means" else []
+    if kind == "log":
+        log = [(x["reward"].to_numpy(), x["cost"].to_numpy()) for x in parts]
+    if kind != "means":
+        pulled, value, spent = (arms[x].to_numpy() for x in ("pulls", "reward", "cost"))
         whole = bool(((value % 1 == 0) & (value <= pulled)).all())
         whole = all(bool(((r == 0) | (r == 1)).all()) for r, _ in log) if log else whole
-        several = not log and any(arm.rows.size > 1 for arm in arms)
-        daily = tuple(_daily(rows, arm) for arm in arms) if several else None
-        every = _pulls(rows, arms) if log else None
-        evidence = nouns.Evidence(rows.sheet.kind, pulled, value, spent, whole, daily, every)
-    return nouns.Instance(
-        name=arms[0].instance,
-        arms=tuple(arm.name for arm in arms),
-        mean_reward=_fixed([arm.reward for arm in arms]),
-        mean_cost=_fixed(costs),
-        reward_bound=bounds[0],
-        cost_bound=every_bound,
-        log=tuple((_fixed(r), _fixed(c)) for r, c in log) or None,
-        evidence=evidence,
-    )
+        several = not log and any(len(x) > 1 for x in parts)
+        daily = tuple(map(_daily, parts)) if several else None
+        days = 0 if log else len({*np.concatenate([x["time"] for x in parts])} - {*_NOTHING})
+        evidence = Evidence(kind, pulled, value, spent, whole, daily, days)
+    reward, cost = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
+    names, of_log = tuple(arms["name"]), tuple(log) or None
+    return Instance(name, names, reward, cost, bounds[0], bounds[1], of_log, evidence)
 
 
-def _daily(rows: _Rows, arm: _Arm) -> nouns.Daily:
-    """Rows of one day summed; those without a day stand at the end, each for itself."""
-    day = np.full(arm.rows.size, np.datetime64("NaT", "D"))
-    if rows.time is not None:
-        day = rows.time[arm.rows].astype("datetime64[D]")
-    dated = ~np.isnat(day)
-    days, place = np.unique(day[dated], return_inverse=True)
-    columns = [column[arm.rows] for column in (rows.pulls, rows.value, rows.spent)]
-    sums = [np.concatenate([np.bincount(place, x[dated], days.size), x[~dated]]) for x in columns]
-    return nouns.Daily(np.concatenate([days, day[~dated]]), *map(_fixed, sums))
-
-
-def _pulls(rows: _Rows, arms: Sequence[_Arm]) -> nouns.Pulls:
-    """All rows of these arms, in time order; a row without a time stays behind the one above."""
-    number = np.full(len(rows.code), -1)
-    for i, arm in enumerate(arms):
-        number[arm.every] = i
-    at, time = np.flatnonzero(number >= 0), rows.time
-    if time is not None:
-        dated = np.maximum.accumulate(np.where(np.isnat(time[at]), -1, np.arange(at.size)))
-        earliest = np.datetime64(np.iinfo(np.int64).min + 1, "us")
-        at = at[np.argsort(np.where(dated < 0, earliest, time[at][dated]), kind="stable")]
-    value, spent = _fixed(rows.value[at]), _fixed(rows.spent[at])
-    return nouns.Pulls(number[at], value, spent, None if time is None else time[at])
-
-
-def _fixed(values: Any) -> FloatArray:
-    array = np.array(values, dtype=np.float64)
-    array.setflags(write=False)
-    return array
+def _daily(rows: pd.DataFrame) -> Daily:
+    """An arm's rows of one day summed; without days each row stands for itself."""
+    if (rows["time"] != "").any():
+        rows = rows.groupby("time")[["pulls", "reward", "cost"]].sum()
+    return Daily(*(rows[x].to_numpy() for x in ("pulls", "reward", "cost")))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from jaxbandits.apps.comparison.arms_table import Evidence, FloatArray, Instance, money_cost
+from jaxbandits.apps.comparison.arms_table import FloatArray, Instance
 from jaxbandits.statistics import Estimate
 from jaxbandits.statistics.estimates import t_quantile
 
@@ -61,16 +61,16 @@ def estimates(instance: Instance) -> list[tuple[Estimate, Estimate, Estimate]]:
 
 
 def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimate]:
-    evidence = instance.evidence or Evidence()
+    evidence = instance.evidence
     totals = evidence.totals(arm)
-    if totals is None or not totals[0]:  # means; or an arm of the prior alone
-        reward, cost = float(instance.mean_reward[arm]), float(instance.mean_money[arm])
+    if totals is None:
+        reward, cost = float(instance.mean_reward[arm]), float(instance.mean_cost[arm])
         return _alone(reward), _alone(cost), _alone(cost / reward if reward else math.inf)
     clicks, value, spent = totals
     parts = [np.array([x]) for x in totals]
     if instance.log is not None:
         values, costs = instance.log[arm]
-        parts = [np.ones_like(values), values, money_cost(costs)]
+        parts = [np.ones_like(values), values, costs]
     elif evidence.daily is not None:
         daily = evidence.daily[arm]
         parts = [daily.clicks, daily.value, daily.spent]
@@ -85,7 +85,7 @@ def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimat
 
 def interval_names(instance: Instance) -> list[str]:
     """Which intervals :func:`estimates` has."""
-    evidence = instance.evidence or Evidence()
+    evidence = instance.evidence
     if evidence.clicks is None:
         return []
     by_rows = ROWS if instance.log is not None else DAYS

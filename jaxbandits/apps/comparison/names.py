@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-TOTAL_BUDGET: Mapping[str, str] = {
+NAMES: Mapping[str, str] = {
     "omega_ucb": "OmegaUCB",
     "omega_star_ucb": "OmegaStarUCB",
     "bts": "BudgetedThompson",
@@ -28,22 +28,3 @@ TOTAL_BUDGET: Mapping[str, str] = {
     "ucb_b2": "UCBB2",
     "ucb1": "UCB1",
 }
-AVERAGE_COST: Mapping[str, str] = {
-    "suak": "SUAK",
-    "one_phase": "OnePhase",
-    "primal_dual": "PrimalDualTwoPhase",
-    "ucb_simplex": "UCBSimplex",
-    "pacer": "Pacer",
-}
-TWO_COSTS: Mapping[str, str] = {
-    "pd_bwk": "PrimalDualBwK",
-    "ucb_bwk": "UCBBwK",
-    "thompson_lp": "ThompsonLP",
-    "epsilon_first": "EpsilonFirstLP",
-}
-KINDS: Mapping[str, Mapping[str, str]] = {
-    "--constraint budget, with one cost": TOTAL_BUDGET,
-    "--constraint average-cost:C": AVERAGE_COST,
-    "two costs": TWO_COSTS,
-}
-EVERY = list(dict.fromkeys(name for kind in KINDS.values() for name in kind))

@@ -8,32 +8,20 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxbandits.apps.comparison.stopping import CLAIMS, UNTIL, StoppingRule
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core import bad
 from jaxbandits.tools import positive_number, whole_number
 
-NOISES = ("bernoulli", "beta", "clicks", "empirical")
+NOISES = ("bernoulli", "clicks", "empirical")
 """What a pull may look like, see :func:`~jaxbandits.compare`."""
-READING = ("columns", "decimal", "encoding", "drop", "wide", "reward_max", "cost_max")
+READING = ("columns", "decimal", "encoding", "drop", "wide")
 """Arguments of :func:`~jaxbandits.apps.comparison.read_arms`."""
 _WORDS: Mapping[str, Sequence[str]] = {
-    "until": UNTIL,
-    "claim": CLAIMS,
     "noise": NOISES,
-    "uncertainty": ("means", "given"),
     "start": ("file", "nothing"),
+    "decide": ("daily", "per-click"),
     "last_pull": LAST_PULLS,
 }
-_MOST = 2**32 - 1, "2**32 - 1"
-_WHOLE: Mapping[str, tuple[int, int, str]] = {
-    "runs": (1, *_MOST),
-    "max_runs": (2, *_MOST),
-    "seed": (0, *_MOST),
-    "decide": (1, 2**30, "2**30"),
-    "known_after": (0, 1000, "1000"),
-}
-_ALSO = {"growth": ("none",), "decide": ("daily", "per-click")}  # words in place of a number
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,8 +30,8 @@ class Request:
 
     Example:
         >>> from jaxbandits.apps.comparison import Request
-        >>> Request(until="best").rule
-        StoppingRule(until='best', claim='any', max_runs=1000)
+        >>> Request(decimal=",").reading["decimal"]
+        ','
     """
 
     columns: Mapping[str, str | Sequence[str]] | None = None
@@ -51,30 +39,15 @@ class Request:
     encoding: str | None = None
     drop: Sequence[str] = ()
     wide: bool = False
-    reward_max: float | None = None
-    cost_max: float | None = None
     runs: int | None = None
-    until: str | None = None
-    max_runs: int | None = None
-    claim: str = "any"
     seed: int = 0
     noise: str | None = None
-    uncertainty: str | None = None
     cost_cv: float | None = None
     start: str = "file"
     growth: float | str | None = None
-    decide: int | str | None = None
-    known_after: int | None = None
+    decide: str | None = None
     last_pull: str = "counts"
     marks: int | Sequence[float] = 50
-    average_cost: float | None = None
-
-    @property
-    def rule(self) -> StoppingRule | None:
-        """When to stop; None where the number of runs is fixed."""
-        if self.until is None:
-            return None
-        return StoppingRule(self.until, self.claim, int(self.max_runs or self.runs or 1000))
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -87,25 +60,15 @@ class Request:
         Raises:
             InputError: there is none.
         """
-        for name, value in vars(self).items():
-            words = _ALSO.get(name, ())
-            also = f", or {' or '.join(map(repr, words))}" if words else ""
-            if value is None or (isinstance(value, str) and value in words):
-                continue
-            if name in _WORDS and value not in _WORDS[name]:
-                raise bad(name, value, " or ".join(map(repr, _WORDS[name])))
-            if name in _WHOLE:
-                whole_number(name, value, *_WHOLE[name], also)
-            if name in ("cost_cv", "growth", "average_cost"):
-                if isinstance(value, str):
-                    raise bad(name, value, f"a finite number above 0{also}")
-                positive_number(name, value)
-        fixed = self.until is None
-        if fixed and self.max_runs is not None:
-            raise bad("max_runs", self.max_runs, "left out without until")
-        if fixed and self.claim != "any":
-            raise bad("claim", self.claim, "left out without until")
-        if self.average_cost is not None and self.last_pull != "counts":
-            raise bad(
-                "last_pull", self.last_pull, "left out with an average cost, which no pull exceeds"
-            )
+        for name, words in _WORDS.items():
+            if (value := getattr(self, name)) is not None and value not in words:
+                raise bad(name, value, " or ".join(map(repr, words)))
+        for name, least in (("runs", 1), ("seed", 0)):
+            if (value := getattr(self, name)) is not None:
+                whole_number(name, value, least, 2**32 - 1, "2**32 - 1")
+        if self.cost_cv is not None:
+            positive_number("cost_cv", self.cost_cv)
+        if isinstance(self.growth, str) and self.growth != "none":
+            raise bad("growth", self.growth, "a finite number above 0, or 'none'")
+        if not isinstance(self.growth, (str, type(None))):
+            positive_number("growth", self.growth)

@@ -27,7 +27,7 @@ vary more than a binomial law says (φ ≥ 1, by which counts are divided); else
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,25 +38,20 @@ from numpy.typing import ArrayLike, NDArray
 from jaxbandits.apps.comparison.arms_table import (
     ArmsTable,
     Daily,
-    Evidence,
     FloatArray,
     Instance,
-    money_cost,
 )
-from jaxbandits.core import Domain, InputError, bad, leaf, pytree, streams, ticks
+from jaxbandits.core import Domain, InputError, leaf, pytree, streams, ticks
 from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw, drawn_row
 from jaxbandits.environments.table import RequestTable, RowOrder
-from jaxbandits.tools import beside, quoted
+from jaxbandits.tools import quoted
 
 LARGEST_UNIFORM = 1 - 2.0**-25
 """What no number of :func:`mean_uniforms` is above."""
 STATED_COST_CV = 0.5
 """Coefficient of variation of one click's cost, where neither the file nor the user says one."""
-BETA_CONCENTRATION = 4.0
-"""α + β of the Beta laws of the noise ``"beta"``."""
 _LEAST_CV, _CENTRAL = 0.01, 0.999
 _LARGEST_SCALED_MEAN = 0.99
-_BETA_ERROR = 0.1  # of a mean: tables are right to 1e-5 of the bound, much of a small one
 
 
 def mean_uniforms(
@@ -212,7 +207,7 @@ class DrawnMeans:
     """Means of some runs of one instance, in the user's unit."""
 
     reward: FloatArray  # [run, K]
-    cost: FloatArray  # [run, K], or [run, K, d]
+    cost: FloatArray  # [run, K]
     weights: tuple[FloatArray, ...] | None = None  # of each arm of a log, its rows' [run, row]
 
 
@@ -268,21 +263,16 @@ class CountPosterior:
         center, sd = self._log_cost(m, costs.strength[at])
         return np.exp(center + sd * ndtri(_central(arm)))
 
-    def extremes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """No mean reward is drawn above the first, no cost below the second or above the third."""
+    def largest(self) -> tuple[float, float]:
+        """No draw of a mean reward, and of a mean cost, is above these."""
         pool, likely = self.rewards, self.rewards.weight > 0
         # a reward grows with m, so that of each strength only the largest m counts
         pairs = sorted(zip(pool.mean[likely], pool.strength[likely], strict=True))
         largest_mean = {k: m for m, k in pairs}
         k, m = (np.array(x)[:, None] for x in zip(*largest_mean.items(), strict=True))
         nodes, high = np.flatnonzero(self.costs.weight > 0), LARGEST_UNIFORM
-        cheap, dear = (self._cost(nodes, np.full(nodes.size, x), x) for x in (1 - high, high))
-        return self._reward(m, k, high).max(0), cheap.min(0), dear.max(0)
-
-    def largest(self) -> tuple[float, float]:
-        """No draw of a mean reward, and of a mean cost, is above these."""
-        reward, _, cost = self.extremes()
-        return float(reward.max()), float(cost.max())
+        cost = self._cost(nodes, np.full(nodes.size, high), high)
+        return float(self._reward(m, k, high).max()), float(cost.max())
 
     def draw(self, seed: int, instance: int, runs: Sequence[int]) -> DrawnMeans:
         """Means of these runs: first what the arms of the file share, then each arm's."""
@@ -347,10 +337,8 @@ class FilePosterior:
 
 def why_no_posterior(table: ArmsTable) -> str | None:
     """Why the means of this table are taken as they are; None if they need not be."""
-    if any((instance.evidence or Evidence()).clicks is None for instance in table.instances):
+    if any(instance.evidence.clicks is None for instance in table.instances):
         return "it has means only, and no counts that say how sure they are"
-    if table.cost2_unit and table.kind != "log":
-        return "it has two costs, and no rows that say how both vary"
     if table.kind != "log" and not counts_conversions(table) and not _days(table):
         return f"its {table.reward_unit} are no counts, and there are no rows day by day that say how they vary"
     return None
@@ -365,43 +353,31 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterio
     if table.kind == "log":
         logs = (LogPosterior(instance.log or (), table.wide) for instance in table.instances)
         return FilePosterior(tuple(logs), 0.0, "rows")
-    evidence = [(instance.evidence or Evidence()) for instance in table.instances]
+    evidence = [instance.evidence for instance in table.instances]
     parts = [np.array([x.clicks, x.value, x.spent], float) for x in evidence]
     clicks, value, spent = np.concatenate(parts, axis=1)
     days, whole = _days(table), counts_conversions(table)
-    v, v_from = cost_cv_of(table, None, cost_cv)
+    seen = day_to_day_cost_cv(days)
+    v, v_from = (STATED_COST_CV, "stated") if seen is None else (max(seen, _LEAST_CV), "days")
+    v, v_from = (v, v_from) if cost_cv is None else (cost_cv, "stated")
     phi = max(day_to_day_dispersion(days), 1.0 if whole else 0.0) if days else 1.0
     phi = phi or float(value.sum() / max(clicks.sum(), 1))  # revenue that is the same every day
     rewards = pooled_beta(clicks / phi, value / phi) if whole else pooled_gamma(clicks, value, phi)
-    costs, posteriors = pooled_log_cost(clicks, spent, v), []
-    for n, x, s in parts:
-        priced = (n > 0) & (s > 0)  # an arm that a prior keeps may lack either
-        log_cost = np.log(np.where(priced, s, 1) / np.where(priced, n, 1))
-        law, precision = "beta" if whole else "gamma", np.where(priced, n, 0) / (v * v)
-        counted = (n / phi, x / phi, log_cost, precision)
-        posteriors.append(CountPosterior(law, *counted, rewards, costs))
+    costs, law = pooled_log_cost(clicks, spent, v), "beta" if whole else "gamma"
+    posteriors = [
+        CountPosterior(law, n / phi, x / phi, np.log(s / n), n / (v * v), rewards, costs)
+        for n, x, s in parts
+    ]
     return FilePosterior(tuple(posteriors), v, v_from, phi)
-
-
-def cost_cv_of(
-    table: ArmsTable, posterior: FilePosterior | None, cost_cv: float | None
-) -> tuple[float, str]:
-    """The coefficient of variation of one pull's cost, and whence it is."""
-    if cost_cv is not None:
-        return cost_cv, "stated"
-    if posterior is not None:
-        return posterior.cost_cv, posterior.cost_cv_from
-    cv = day_to_day_cost_cv(_days(table))
-    return (STATED_COST_CV, "stated") if cv is None else (max(cv, _LEAST_CV), "days")
 
 
 def counts_conversions(table: ArmsTable) -> bool:
     """Whether every reward is a count of what a pull brings at most once."""
-    return all((instance.evidence or Evidence()).whole for instance in table.instances)
+    return all(instance.evidence.whole for instance in table.instances)
 
 
 def _days(table: ArmsTable) -> list[Daily]:
-    every = ((instance.evidence or Evidence()).daily or () for instance in table.instances)
+    every = (instance.evidence.daily or () for instance in table.instances)
     return [day for days in every for day in days if day.clicks.size > 1]
 
 
@@ -418,73 +394,44 @@ def scaled_means(
 
     ``width`` is the number of columns (that of the widest instance), absent arms have means of one
     half; ``means`` are rewards and costs ``[…, arm]`` of each instance, default those of the file.
-    With several costs theirs are ``[instance, …, arm, d]``.
     """
     means = means or [(instance.mean_reward, instance.mean_cost) for instance in instances]
     width = width or max(len(instance.arms) for instance in instances)
     reward = np.full((len(instances), *means[0][0].shape[:-1], width), 0.5)
-    cost = np.full(reward.shape + instances[0].mean_cost.shape[1:], 0.5)
-    present = np.zeros(reward.shape, bool)
+    cost, present = np.full(reward.shape, 0.5), np.zeros(reward.shape, bool)
     for row, (instance, (mean_reward, mean_cost)) in enumerate(zip(instances, means, strict=True)):
-        at: Any = (row, *(slice(None),) * (reward.ndim - 2), slice(len(instance.arms)))
+        at: Any = (row, ..., slice(len(instance.arms)))
         reward[at] = mean_reward / instance.reward_bound
-        cost[at] = mean_cost / np.asarray(instance.cost_bound)
+        cost[at] = mean_cost / instance.cost_bound
         present[at] = True
     return reward, cost, present
 
 
-def finite_arms(instances: Sequence[Instance], noise: str) -> FiniteArms:
-    """The arms of some instances in scaled units, padded to the widest.
-
-    Args:
-        instances: of an :class:`~jaxbandits.apps.comparison.ArmsTable`.
-        noise: ``"bernoulli"``, ``"beta"`` or, for instances of a log, ``"empirical"``;
-            see :func:`~jaxbandits.apps.comparison.compare`.
+def finite_arms(instances: Sequence[Instance]) -> FiniteArms:
+    """The arms of some instances in scaled units, padded to the widest: a pull brings its bound or
+    nothing, and costs its bound or nothing. So a file is a world of :func:`~jaxbandits.simulate`.
 
     Raises:
-        InputError: means that this noise cannot have, or a mean cost that would never spend the
-            budget.
+        InputError: a mean too small to be played: a cost that would never spend the budget.
 
     Example:
         >>> from jaxbandits.apps.comparison import Instance, finite_arms
         >>> some = Instance("some", ("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]), 2.0, 4.0, None)
-        >>> [x.tolist() for x in finite_arms([some], "bernoulli").values()]
+        >>> [x.tolist() for x in finite_arms([some]).values()]
         [[[0.5, 1.0]], [[0.75, 1.0]]]
     """
     reward, cost, present = scaled_means(instances)
-    named = {"reward": reward, "cost": cost}
-    if noise == "empirical":
-        bounds = [(i.log or (), i.reward_bound, np.asarray(i.cost_bound)) for i in instances]
-        arms = FiniteArms.empirical([[(r / b, c / d) for r, c in log] for log, b, d in bounds])
-    elif noise == "bernoulli":
-        for quantity, means in named.items():  # for a coin, means above 0 must be a tick or more
-            small = (means > 0) & (ticks.from_units(means) == 0)
-            small = small.reshape(*present.shape, -1).any(-1)
-            _refuse(instances, present & small, _SMALL.format(quantity))
-        arms = FiniteArms.bernoulli(reward, cost, present)
-    elif cost.ndim > reward.ndim:
-        raise bad("noise", "beta", "'bernoulli' or 'empirical' with two costs")
-    else:
-        must = "'bernoulli' for a mean {} at 0 or at its bound, or of a small share of it"
-        no_law = f"noise: 'beta' given; it must be {must}"
-        for quantity, means in named.items():
-            _refuse(instances, present & ((means <= 0) | (means >= 1)), no_law.format(quantity))
-        ra, rb, ca, cb = (x * BETA_CONCENTRATION for x in (reward, 1 - reward, cost, 1 - cost))
-        arms = FiniteArms.beta(ra, rb, ca, cb, present)
-        in_ticks = arms.mean_reward, arms.mean_cost
-        for (quantity, means), whole in zip(named.items(), in_ticks, strict=True):
-            wrong = np.abs(ticks.to_units(whole) - means) > _BETA_ERROR * means
-            _refuse(instances, present & wrong, no_law.format(quantity))
-    is_free = money_cost(np.asarray(arms.mean_cost), 2) <= 0
-    _refuse(instances, present & is_free, _SMALL.format("cost"))
-    return arms
+    for quantity, means in (("reward", reward), ("cost", cost)):  # of a coin: a tick or more
+        small = (ticks.from_units(means) == 0) & ((means > 0) | (quantity == "cost"))
+        _refuse(instances, present & small, _SMALL.format(quantity))
+    return FiniteArms.bernoulli(reward, cost, present)
 
 
-_SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; lower --{0}-max"
+_SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; so that it cannot be counted"
 
 
 def _refuse(instances: Sequence[Instance], wrong: np.ndarray, reason: str) -> None:
-    """Raise an InputError for the first arm, ``[instance, …, arm(, d)]``, that cannot be played."""
+    """Raise an InputError for the first arm, ``[instance, …, arm]``, that cannot be played."""
     for row, *_, arm in np.argwhere(wrong)[:1]:
         raise InputError(
             f"instance {quoted(instances[row].name)}, arm {quoted(instances[row].arms[arm])}, {reason}"
@@ -499,59 +446,23 @@ def spread_of(cost_cv: float) -> float:
     return min(float(np.sqrt(3)) * cost_cv, 1.0)
 
 
-def with_bounds(
-    table: ArmsTable,
-    noise: str,
-    posterior: FilePosterior | None,
-    cost_cv: float,
-    reward_max: float | None,
-    cost_max: float | None,
-) -> ArmsTable:
-    """The table with bounds that hold whatever is drawn; what the user gave stays, if it does.
+def with_bounds(table: ArmsTable, noise: str, posterior: FilePosterior | None) -> ArmsTable:
+    """The table with bounds that hold whatever is drawn.
 
     A log's are its largest reward and cost. A click brings one conversion at most; a cost is
     bounded by the largest mean of any draw of its instance, with the noise around it.
-
-    Raises:
-        InputError: a bound of the user below what may be drawn.
     """
-    if table.kind == "log":
-        return dataclasses.replace(table, instances=tuple(_log_bounds(table, reward_max, cost_max)))
-    needed = np.empty((len(table.instances), 2))
-    for row, instance in enumerate(table.instances):
-        instance_posterior, whole = None if posterior is None else posterior.instances[row], True
-        reward, cost = float(instance.mean_reward.max()), float(instance.mean_cost.max())
-        if isinstance(instance_posterior, CountPosterior):
-            (reward, cost), whole = instance_posterior.largest(), instance_posterior.law == "beta"
-        above = 1 + spread_of(cost_cv) if noise == "clicks" else 1 / _LARGEST_SCALED_MEAN
-        needed[row] = 1.0 if whole else reward / _LARGEST_SCALED_MEAN, cost * above
-    for column, name, bound in ((0, "reward_max", reward_max), (1, "cost_max", cost_max)):
-        if bound is not None and bound < (lowest := needed[:, column].max()):
-            must = f"at least {lowest:.4g}: means as large may be drawn (or uncertainty 'given')"
-            raise bad(name, bound, must)
-    pairs = zip(table.instances, needed.tolist(), strict=True)
-    instances = tuple(
-        dataclasses.replace(x, reward_bound=reward_max or reward, cost_bound=cost_max or cost)
-        for x, (reward, cost) in pairs
-    )
-    return dataclasses.replace(table, instances=instances)
-
-
-def _log_bounds(
-    table: ArmsTable, reward_max: float | None, cost_max: float | None
-) -> Iterator[Instance]:
-    """The largest values of the file in place of bounds of 1."""
-    every = [rows for instance in table.instances for rows in instance.log or ()]
-    reward = max(float(r.max()) for r, _ in every) or 1.0
-    cost = max(float(money_cost(c).max()) for _, c in every) or 1.0
-    for instance in table.instances:
-        bounds: Any = instance.cost_bound
-        first, *rest = np.ravel(bounds).tolist()
-        first = cost if first == 1 and cost_max is None else first
-        own = instance.reward_bound
-        own = own if own != 1 or reward_max is not None else reward
-        bounds = (first, *rest) if rest else first
-        yield dataclasses.replace(instance, reward_bound=own, cost_bound=bounds)
+    if table.kind == "log" or posterior is None:
+        return table
+    bounded = list[Instance]()
+    above = 1 + spread_of(posterior.cost_cv) if noise == "clicks" else 1 / _LARGEST_SCALED_MEAN
+    for instance, of in zip(table.instances, posterior.instances, strict=True):
+        assert isinstance(of, CountPosterior)
+        reward, cost = of.largest()
+        reward = 1.0 if of.law == "beta" else reward / _LARGEST_SCALED_MEAN
+        cost = cost * above
+        bounded.append(dataclasses.replace(instance, reward_bound=reward, cost_bound=cost))
+    return dataclasses.replace(table, instances=tuple(bounded))
 
 
 def run_arms(
@@ -571,8 +482,7 @@ def run_arms(
     if noise == "clicks":
         for i, instance in enumerate(instances):
             worth[i] = max(int(ticks.from_units(np.array(1 / instance.reward_bound))), 1)
-    is_free = ticks.from_units(money_cost(cost, present.ndim)) < 1
-    _refuse(instances, present & is_free, _SMALL.format("cost"))
+    _refuse(instances, present & (ticks.from_units(cost) < 1), _SMALL.format("cost"))
     chance = np.minimum(reward / (worth / ticks.ONE), 1.0)
     chance, price = (
         ticks.from_units(x).astype(np.int32).reshape(-1, *x.shape[2:]) for x in (chance, cost)
@@ -594,21 +504,20 @@ def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> Fin
     runs, width = draws[0].reward.shape[0], max(len(instance.arms) for instance in instances)
     depth = max(arm.shape[1] for draw in draws for arm in draw.weights or ())
     shape = (len(instances), runs, width, depth)
-    reward = np.zeros(shape, np.int32)
-    cost = np.zeros(shape + instances[0].mean_cost.shape[1:], np.int32)
+    reward, cost = np.zeros((2, *shape), np.int32)
     cumulative, present = np.full(shape, ticks.ONE, np.int32), np.zeros(shape[:3], bool)
     for i, (instance, draw) in enumerate(zip(instances, draws, strict=True)):
         pairs = zip(instance.log or (), draw.weights or (), strict=True)
         for arm, (rows, weights) in enumerate(pairs):
             count = weights.shape[1]
             reward[i, :, arm, :count] = ticks.from_units(rows[0] / instance.reward_bound)
-            cost[i, :, arm, :count] = ticks.from_units(rows[1] / np.asarray(instance.cost_bound))
+            cost[i, :, arm, :count] = ticks.from_units(rows[1] / instance.cost_bound)
             until = np.cumsum(weights, axis=-1)[:, :-1]
             cumulative[i, :, arm, : count - 1] = np.rint(until * ticks.ONE)
             present[i, :, arm] = True
     share = np.diff(cumulative, axis=-1, prepend=0).astype(np.float64) / ticks.ONE
-    sums = [np.rint((beside(share, x.ndim - 4) * x).sum(3)) for x in (reward, cost)]
-    means = [x.astype(np.int32).reshape(-1, width, *x.shape[3:]) for x in sums]
+    sums = [np.rint((share * x).sum(3)) for x in (reward, cost)]
+    means = [x.astype(np.int32).reshape(-1, width) for x in sums]
     law = WeightedRowsLaw(*(x.reshape(-1, *x.shape[2:]) for x in (reward, cost, cumulative)))
     present = present.reshape(-1, width)
     return FiniteArms(law=law, mean_reward=means[0], mean_cost=means[1], present=present)
@@ -624,13 +533,11 @@ class WeightedRows(RowOrder):
         return drawn_row(lambda at: self.cumulative[at], rows, streams.words(key, round, 0)[0])
 
 
-def request_table(instance: Instance, weights: FloatArray | None = None) -> RequestTable:
-    """The requests of a wide file, drawn with weights ``[run, N]``; None: equal ones, one run."""
+def request_table(instance: Instance, weights: FloatArray) -> RequestTable:
+    """The requests of a wide file, drawn with weights ``[run, N]``."""
     rewards, costs = (np.stack(x, axis=1) for x in zip(*instance.log or (), strict=True))
-    if weights is None:
-        weights = np.full((1, len(rewards)), 1 / len(rewards))
     reward = ticks.from_units(rewards / instance.reward_bound).astype(np.int32)
-    cost = ticks.from_units(costs / np.asarray(instance.cost_bound)).astype(np.int32)
+    cost = ticks.from_units(costs / instance.cost_bound).astype(np.int32)
     cumulative = np.rint(np.cumsum(weights, axis=-1) * ticks.ONE).astype(np.int32)
     cumulative[:, -1] = ticks.ONE
     share = np.diff(cumulative, axis=-1, prepend=0) / ticks.ONE

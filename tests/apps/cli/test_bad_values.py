@@ -17,52 +17,39 @@ ARMS = "compare --arms arms.csv --budget 20 --policies"
 TUNE = "tune --policy omega_ucb"
 # (the words of the command, what its line on stderr says)
 COMMANDS: list[tuple[str, str]] = [
-    (f"{COMPARE} --budget 0", "--budget: 0.0 given; it must be"),
-    (
-        f"{COMPARE} --budget 1,000",
-        "--budget: [1.0, 0.0] given; it must be one number, with no comma",
-    ),
-    (f"{COMPARE} --budget nan", "--budget: nan given; it must be"),
-    (f"{COMPARE} --budget 20 --runs 0", "--runs: 0 given; it must be"),
+    (f"{COMPARE} --budget 0", "budget: 0.0 given; it must be"),
+    (f"{COMPARE} --budget 1,000", "--budget: invalid float value: '1,000'"),
+    (f"{COMPARE} --budget nan", "budget: nan given; it must be"),
+    (f"{COMPARE} --budget 20 --runs 0", "runs: 0 given; it must be"),
     (f"{COMPARE} --budget 20 --runs 1.5", "--runs: invalid int value: '1.5'"),
     (f"{COMPARE} --budget 20 --rho 0.25,x", "--rho: '0.25,x' given; it must be numbers"),
     (f"{COMPARE} --budget 20 --bugdet 3", "; did you mean --budget?"),
-    (
-        f"{COMPARE} --budget 20 --rho 1,1",
-        "--policies: 'omega_ucb(rho=1)' given; it must be given once",
-    ),
+    (f"{COMPARE} --budget 20 --rho 1,1", "policies: 'omega_ucb(rho=1)' given"),
     (f"{COMPARE} --budget 20 --noise gauss", "--noise: invalid choice: 'gauss'"),
-    ("compare --arms arms.csv", "--budget, --policies: required"),
+    (f"{COMPARE} --budget 20 --until clear", "--until: 'clear' given; it must be numbers"),
+    ("compare --arms arms.csv", "--budget, --policies"),
     ("compare --arms nofile.csv --budget 20 --policies m_ucb", "'nofile.csv' given; it must be"),
-    (
-        "compare --arms bad.csv --budget 20 --policies m_ucb",
-        "line 3, column mean_cost: '-1' given; it must be",
-    ),
+    ("compare --arms bad.csv --budget 20 --policies m_ucb", "line 3, column mean_cost: '-1' given"),
     (f"{ARMS} omega_ubc", "; did you mean omega_ucb?"),
     (f"{ARMS} bts,bts", "--policies: 'bts' given; it must be given once"),
-    (
-        f"{ARMS} bts --rho 1",
-        "--rho: [1.0] given; it must be an option, or a parameter of the policies",
-    ),
+    (f"{ARMS} bts --rho 1", "--rho: [1.0] given; it must be an option, or a parameter"),
     (f"{ARMS} budget_ucb", "--min-cost: not given; budget_ucb has no default for it"),
-    (f"{ARMS} bts --noise empirical", "--noise: 'empirical' given; it must be 'bernoulli'"),
-    (f"{ARMS} bts --uncertainty maybe", "--uncertainty: invalid choice: 'maybe'"),
+    (f"{ARMS} bts --noise empirical", "noise: 'empirical' given; it must be 'bernoulli'"),
     (f"{ARMS} bts --out arms.csv", "--out: 'arms.csv' given; it must be a folder"),
-    (f"{ARMS} suak --constraint average-cost:5", "--constraint: 5.0 given; it must be at most"),
-    (f"{ARMS} bts --constraint average-cost:-1", "or average-cost:C with C above 0"),
-    (f"{ARMS} bts --constraint average-cost:0.5", "it is for --constraint budget"),
-    (f"{ARMS} none.py:Mine", "FileNotFoundError: "),
-    (f"{ARMS} broken.py:Mine", "(ZeroDivisionError: division by zero)"),
-    (f"{ARMS} mine.py:Other", "Other is no policy"),
-    ("", "read|compare|demo|sweep|status|audit|tune: a command is required"),
+    (f"{ARMS} suak", "--policies: 'suak' given"),
+    (f"{COMPARE} --budget", "--budget: expected one argument"),
+    (f"{COMPARE} --budget 1 --wide=1", "--wide: ignored explicit argument"),
+    (f"{COMPARE} --budget 1 x", "x: not expected here"),
+    ("status one two", "two: not expected here"),
+    ("read", "FILE"),
+    ("", "a command is required"),
     ("compair --arms arms.csv", "did you mean compare?"),
     (f"{TUNE} --k 1", "--k: 1 given; it must be"),
     (f"{TUNE} --start 1e39", "OmegaUCB.rho: "),
     (f"{TUNE} --parameter rhoo", "--parameter: 'rhoo' given; it must be"),
-    (f"{TUNE} --arms arms.csv", "--budget: required"),
     (f"{TUNE} --grid -1", "--grid: -1 given; it must be"),
-    (f"{TUNE} --fresh 1", "--fresh: 1 given; it must be"),
-    (f"{TUNE} --arms nofile.csv --budget 9", "'nofile.csv' given; it must be"),
+    (f"{TUNE} --fresh 1", "fresh: 1 given; it must be"),
+    (f"{TUNE} --arms arms.csv", "--arms: not expected here"),
     ("tune --policy bts", "--policy: 'bts' given"),
     ("sweep nofile.py --out o", "SPEC.py: 'nofile.py' given"),
     ("sweep spec.py", "--out: required"),
@@ -83,8 +70,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bad.csv").write_text("name,mean_reward,mean_cost\na,.5,.5\nb,.5,-1\n")
     (tmp_path / "spec.py").write_text("sweep = None\n")
     (tmp_path / "broken.py").write_text("1 / 0\n")
-    user_file = "@jb.pytree\nclass Mine(jb.policies.MUCB):\n    pass\nclass Other:\n    pass\n"
-    (tmp_path / "mine.py").write_text(f"import jaxbandits as jb\n{user_file}")
     monkeypatch.setattr(pool.Workers, "submit", None)  # nothing is simulated
     return tmp_path
 

@@ -16,7 +16,7 @@ import jaxbandits as jb
 from jaxbandits import _plots, _progress
 from jaxbandits.apps._cli import compare, demo, studies
 from jaxbandits.apps._cli.compare import FILES, chosen_policies
-from jaxbandits.apps.comparison.plan import AVERAGE_COST_POLICIES, POLICIES
+from jaxbandits.apps.comparison.plan import POLICIES
 from tests.apps.commands import command
 from tests.processes import python
 
@@ -37,21 +37,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_policy_has_a_name_and_takes_its_parameters() -> None:
     line = f"--arms arms.csv --budget 20 --policies {','.join(POLICIES)} --min-cost 0.25,0.5"
     options = compare.parser().parse(f"{line} --c-rad 2 --epsilon 0.2 --factor 1".split())
-    policies, notes = chosen_policies(options)
-    assert notes == []
+    policies = chosen_policies(options)
     assert [type(policy) for policy in policies] == list(POLICIES.values())
-    bv1, pd = (
-        next(p for p in policies if isinstance(p, kind))
-        for kind in (jb.policies.UCBBV1, jb.policies.PDBwK)
-    )
-    assert bv1.min_cost.tolist() == [0.25, 0.5] and pd.c_rad.tolist() == [2.0]
-    every = compare.parser().parse(["--arms", "a", "--budget", "20", "--policies", "all"])
-    needing = {"budget_ucb": "--min-cost", "ucb_bv1": "--min-cost", "pd_bwk": "--c-rad"}
-    built, (note,) = chosen_policies(every)
-    assert [type(x) for x in built] == [x for name, x in POLICIES.items() if name not in needing]
-    assert note.endswith(": " + ", ".join(f"{name} ({needed})" for name, needed in needing.items()))
-    every.constraint = 0.5
-    assert [type(x) for x in chosen_policies(every)[0]] == list(AVERAGE_COST_POLICIES.values())
+    by_kind = {type(policy): policy for policy in policies}
+    assert by_kind[jb.policies.UCBBV1].min_cost.tolist() == [0.25, 0.5]
+    assert by_kind[jb.policies.PDBwK].c_rad.tolist() == [2.0]
 
 
 def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +50,7 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
     assert err == "" and not re.search(r"\bnan\b", out)
     assert out.startswith("In short: with 20 to spend in each of 2 instances (40 in all), ")
-    assert "two.csv: means, 2 instances, 5 arms (2 to 3 in an instance)" in out
+    assert "two.csv: means, 2 instances, 5 arms" in out
     files = folder / "deep/results"
     assert sorted(path.name for path in files.iterdir()) == sorted(FILES)
     assert (files / "regret.png").read_bytes().startswith(b"\x89PNG")
@@ -103,9 +93,8 @@ def test_the_demo_gives_a_regret_a_value_and_a_slope_beside_its_difference(
     monkeypatch.setattr(studies, "_MONEY", 30.0)
     assert command(f"demo --out {tmp_path}/there") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 10 and lines[0].startswith("4 groups of ads, 30 to spend on each")
-    assert re.match(r"1\. \S+ has the least mean regret: [\d.]+ \([\d.]+ to [\d.]+\)", lines[2])
-    assert re.match(r"2\. rho = [\d.]+; not clearly worse: ", lines[4])
+    assert len(lines) <= 10 and re.match(r"1\. \S+ has .* [\d.]+ \([\d.]+ to [\d.]+\)", lines[2])
+    assert re.match(r"2\. rho = [\d.]+", lines[4])
     slopes = [float(x) for x in re.findall(r"(\S+) ± ", "".join(lines[5:7]))]
     halves = [float(x) for x in re.findall(r"± (\S+)", "".join(lines[5:7]))]
     assert len(slopes) == 2 and abs(slopes[0] - slopes[1]) < 2 * sum(halves)
@@ -139,15 +128,15 @@ def test_a_bar_that_nobody_asked_for_waits_two_seconds_and_is_for_watchers_only(
         capsys.readouterr()  # the bar is taken away
 
 
-@pytest.mark.parametrize("job", ["", "read", "compare", "demo", "sweep", "status", "audit", "tune"])
-def test_the_help_of_each_command_loads_no_jax(job: str) -> None:
+def test_the_help_of_the_commands_loads_no_jax() -> None:
     code = (
-        "import sys\nfrom jaxbandits.apps._cli.console import main\n"
-        f"try:\n    main({[*job.split(), '--help']})\nexcept SystemExit:\n    pass\n"
+        "import sys\nfrom jaxbandits.apps._cli.console import main, _JOBS\n"
+        "for job in ['', *_JOBS]:\n    try:\n        main([*job.split(), '--help'])\n"
+        "    except SystemExit:\n        pass\n"
         "print(*(m for m in ('jax', 'xarray', 'scipy', 'pandas') if m in sys.modules), file=sys.stderr)"
     )
     done = python(code)
-    assert f"jaxbandits {job}" in done.stdout and done.stderr.split() == []
+    assert done.stdout.count("usage: jaxbandits ") == 8 and done.stderr.split() == []
 
 
 def test_off_a_terminal_progress_is_a_line_now_and_then(

@@ -5,18 +5,16 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import xarray
 
 from jaxbandits.apps.comparison import Answer, answer_of, compare, markdown, write_report
-from jaxbandits.apps.comparison.answer import Spread, money_of_part
-from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, best_by_file, histories
+from jaxbandits.apps.comparison.answer import Spread
+from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, histories
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.statistics import dominance
-from tests.apps.commands import command
 
 ADS = "name,clicks,cost,conversions\nSpring,400,$410.00,40\nSummer,250,$300.00,30\nAutumn,600,$500.00,50\n"
 UCB = OmegaUCB(rho=[0.25, 1.0])
@@ -47,7 +45,7 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
         reward.max(),
     )
     assert data.attrs["coverage"] == pytest.approx(39 / 41)
-    for shares in ("money_share", "mixture", "first", "best"):
+    for shares in ("money_share", "mixture", "best"):
         assert float(data[shares].sum()) == pytest.approx(1)
     assert float(data["pulls"].sum()) == pytest.approx(
         comparison.data["pulls"].values[row, 0].mean()
@@ -57,8 +55,6 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
     for apart in (results - reward, money - comparison.data["spent"].values[row, 0]):
         assert abs(apart.mean()) < 4 * apart.std() / np.sqrt(40)
     np.testing.assert_allclose(accounts.earned[..., -1], comparison.data["reward"].values[:, 0])
-    part = money_of_part(comparison.plan, row, 0.5)
-    assert part.sum() == pytest.approx(30, abs=3.0)  # the last click, and 40 runs' noise
 
 
 def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> None:
@@ -72,11 +68,11 @@ def test_clear_is_one_test_in_the_ranking_and_in_the_answer(answer: Answer) -> N
 
 
 def test_baselines_split_as_they_say(answer: Answer) -> None:
-    plan, accounts = answer.comparison.plan, answer.baselines.accounts
+    accounts = answer.baselines.accounts
     assert answer.data["row"].values.tolist() == [answer.setting, SEEN, EVEN, BEST]
-    best = best_by_file(plan.table, plan.worlds, plan.spending)
+    best = int(np.argmax(answer.data["mixture"].values[0]))
     pulls = accounts.pulls[2, 0]  # known by the file, not draw by draw: the same arm in every run
-    assert (pulls.sum(axis=-1) == pulls[:, best[0]]).all()
+    assert (pulls.sum(axis=-1) == pulls[:, best]).all()
     clicks = np.array([400.0, 250.0, 600.0])
     share = accounts.pulls[0, 0].sum(axis=0) / accounts.pulls[0, 0].sum()
     error = np.sqrt(share * (1 - share) / accounts.pulls[0, 0].sum())
@@ -113,17 +109,12 @@ def test_a_further_run_lies_between_as_often_as_is_said(runs: int) -> None:
     assert np.isnan(Spread.of(np.ones(19))[1:]).all()
 
 
-def test_in_short_comes_first_in_the_units_of_the_file_and_the_mixture_is_a_split(
-    answer: Answer, folder: Path
-) -> None:
+def test_in_short_comes_first_and_the_mixture_is_a_split(answer: Answer, folder: Path) -> None:
     first, split, *_ = markdown(answer).split("\n\n")
     earned = float(answer.data["earned"][0])
-    assert first.startswith(f"In short: with $60 to spend, {answer.setting} would have brought ")
+    assert first.startswith("In short: ") and "$60" in first and answer.setting in first
     assert f"{earned:.1f} conversions (" in first and "in 95 of 100 runs" in first
-    assert split.startswith(
-        "A split that needs no learner, all on the file's best, Autumn"
-    ) or split.startswith("A split that needs no learner, all on the file's best, S")
-    assert "nan" not in markdown(answer) and "$10.25" in markdown(answer)
+    assert BEST in split and "nan" not in markdown(answer) and "$10.25" in markdown(answer)
     few = answer_of(compare("ads.csv", 400.0, UCB, runs=5, marks=2))
     assert "no interval below 20 runs" in markdown(few) and "nan" not in markdown(few)
     row = few.data["row"].values.tolist().index(MIXTURE)
@@ -133,7 +124,7 @@ def test_in_short_comes_first_in_the_units_of_the_file_and_the_mixture_is_a_spli
 
 def test_the_files_hold_the_dataset_and_the_page_its_markdown(folder: Path, answer: Answer) -> None:
     files = write_report(answer, "deep/out", "jaxbandits compare <b>")
-    assert all(path.stat().st_size for path in files) and len(files) == 8
+    assert all(path.stat().st_size for path in files) and len(files) == 7
     facts = json.loads(Path("deep/out/answer.json").read_text())
     assert facts["data_vars"]["earned"]["data"] == answer.data["earned"].values.tolist()
     assert facts["attrs"]["setting"] == answer.setting
@@ -141,33 +132,15 @@ def test_the_files_hold_the_dataset_and_the_page_its_markdown(folder: Path, answ
     assert [row["arm"] for row in rows] == ["Spring", "Summer", "Autumn"]
     assert sum(float(row["money_share"]) for row in rows) == pytest.approx(1, abs=1e-6)
     page = Path("deep/out/report.html").read_text()
-    assert "://" not in page and page.count("data:image/png;base64,") == 2 and "<b>" not in page
+    assert "://" not in page and page.count("data:image/png;base64,") == 1 and "<b>" not in page
     for text in ("In short: ", "<td>$10.25</td>", "<h2>All settings, ranked</h2>", "&lt;b&gt;"):
         assert text in page
 
 
 def test_warnings_have_numbers(folder: Path) -> None:
     small = answer_of(compare("ads.csv", 4.0, OmegaUCB(), runs=40, marks=5))
-    assert small.warnings[0].startswith("the budget of 4 is about 3.9 clicks in 'ads': too few")
-    assert small.warnings[1].startswith("the last click exceeds the budget: ")
-    Path("ads.csv").write_text(
-        "name,clicks,spent,conversions\nOld,1200,1200,60\nNew,3,3,2\nOther,900,950,40\n"
-    )
-    asked: dict[str, Any] = {"runs": 20, "growth": "none", "uncertainty": "given"}
-    given = answer_of(compare("ads.csv", 100.0, OmegaUCB(), **asked))
+    assert "about 3.9 clicks" in small.warnings[0] and "exceeds the budget" in small.warnings[1]
+    shop = "name,clicks,spent,reward\nOld,1200,1200,60.5\nNew,3,3,2\nOther,900,950,40\n"
+    Path("ads.csv").write_text(shop)
+    given = answer_of(compare("ads.csv", 100.0, OmegaUCB(), runs=20, growth="none"))
     assert given.warnings[0].startswith("'New' gets ") and "has 3 clicks" in given.warnings[0]
-
-
-@pytest.mark.integration
-def test_policies_of_ones_own_and_an_average_cost(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("mine.py").write_text(
-        "import jaxbandits as jb\n@jb.pytree\nclass Mine(jb.policies.MUCB):\n    pass\n"
-    )
-    line = "compare --arms ads.csv --budget 20 --runs 6 --out out --policies"
-    assert command(f"{line} mine.py:Mine --alpha 0.1") == 0
-    assert "Mine(alpha=0.1)" in capsys.readouterr().out
-    assert command(f"{line} pacer --constraint average-cost:0.5") == 0
-    out = capsys.readouterr().out
-    assert "pacer(a=1) broke the bound of 0.5 a round on average in 6 of 6 runs" in out

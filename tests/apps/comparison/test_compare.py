@@ -20,9 +20,7 @@ from jaxbandits.apps.comparison.arms_table import ArmsTable, Instance
 from jaxbandits.apps.comparison.comparison import Comparison, compare
 from jaxbandits.apps.comparison.plan import prepare
 from jaxbandits.apps.comparison.request import READING, Request
-from jaxbandits.core import settings
 from jaxbandits.core.checks import InputError
-from jaxbandits.environments import FiniteArms
 from jaxbandits.policies import MUCB, BudgetedThompson, OmegaUCB
 
 UCB = OmegaUCB(rho=0.25)
@@ -98,27 +96,16 @@ def several() -> ArmsTable:
 @pytest.fixture(scope="module")
 def together() -> Comparison:
     """Three instances of two widths in one batch."""
-    plan = prepare(
-        several(), 15.0, [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()], runs=5, marks=3
-    )
-    assert [group.rows for group in plan.worlds.groups] == [(0, 1, 2)]
-    return run_plan(plan)
+    policies = [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()]
+    return compare(several(), 15.0, policies, runs=5, marks=3)
 
 
 @pytest.mark.integration
-def test_together_in_groups_or_alone_gives_the_same_bits(
-    together: Comparison, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan, "_COMPILE", 0.0)
-    policies = [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()]
-    apart = prepare(several(), 15.0, policies, runs=5, marks=3)
-    assert [group.rows for group in apart.worlds.groups] == [(1,), (0, 2)]  # the widest first
-    assert run_plan(apart).data.identical(together.data)
+def test_together_or_alone_gives_the_same_bits(together: Comparison) -> None:
+    instance = several().instances[1]
     alone = jb.simulate(
-        policies,
-        jb.environments.FiniteArms.bernoulli(
-            several().instances[1].mean_reward, several().instances[1].mean_cost
-        ),
+        [OmegaUCB(rho=[0.25, 1.0]), BudgetedThompson()],
+        jb.environments.FiniteArms.bernoulli(instance.mean_reward, instance.mean_cost),
         jb.TotalBudget(15.0, last_pull="counts"),
         key=jax.random.key(0),
         replicates=5,
@@ -136,12 +123,21 @@ def test_blocks_of_replicates_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> 
     assert plan.block_size(prepared) == 4  # and one run is played twice
     assert again.data.identical(whole.data)
     np.testing.assert_array_equal(again.accounts.earned, whole.accounts.earned)
+    np.testing.assert_array_equal(again.accounts.pulls, whole.accounts.pulls)
 
 
-def test_groups_are_few_where_compiling_costs_more_than_padding() -> None:
-    widths, work = [2, 3, 90, 100, 2], np.full(5, 1e4)
-    assert plan.compile_groups(widths, work, policies=3) == [(0, 1, 2, 3, 4)]
-    assert plan.compile_groups(widths, 1e3 * work, policies=3) == [(2, 3), (0, 1, 4)]
+def test_blocks_of_drawn_means_change_no_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ads.csv").write_text("name,clicks,spent,conversions\na,400,200,80\nb,300,240,15\n")
+    prepared = prepare(tmp_path / "ads.csv", 8.0, UCB, runs=7, marks=2)
+    whole = run_plan(prepared)
+    monkeypatch.setattr(plan, "_RUNS_AT_ONCE", 3)
+    again = run_plan(prepared)
+    assert plan.block_size(prepared) == 3 and again.data.identical(whole.data)
+    for name in ("pulls", "mean_reward", "mean_cost", "earned"):
+        mine, theirs = (getattr(x.accounts, name) for x in (again, whole))
+        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_rows_of_the_table(together: Comparison) -> None:
@@ -162,7 +158,7 @@ def test_rows_of_the_table(together: Comparison) -> None:
             for end, name in (("", "difference"), ("_low", "low"), ("_high", "high")):
                 assert row[f"difference{end}"] == pytest.approx(float(pair[name]))
             assert row["reward_low"] <= row["reward"] <= row["reward_high"]
-            assert row["difference_clear"] == bool(pair["clear"]) == (row["more_runs"] == 0)
+            assert row["difference_clear"] == bool(pair["clear"])
 
 
 def test_rows_as_data_frames(together: Comparison) -> None:
@@ -179,38 +175,10 @@ def test_what_a_few_runs_carry_is_said_and_what_none_can_show(together: Comparis
     data["regret"][1, 0, 2, -1] = 1e6
     changed = dataclasses.replace(together, data=data)
     (doubt,) = changed.doubts()
-    assert (
-        doubt
-        == "regret of omega_ucb(rho=1): 1 of 15 runs carries 100% of this mean: more runs will move it"
-    )
+    assert "omega_ucb(rho=1)" in doubt and "1 of 15 runs" in doubt
     assert changed.about()["warnings"] == [doubt] and "5 runs" in changed.about()["invisible"]
     alone = compare(SMALL, 20.0, UCB, runs=6, marks=4)
-    assert alone.doubts() == [
-        "6 runs are too few for an interval that holds its level; take 11 or more"
-    ]
-
-
-def test_beta_noise_has_the_means() -> None:
-    means = table(instance("one", [0.3, 0.1], [0.2, 0.8], reward_bound=0.5, cost_bound=1.0))
-    plan = prepare(means, 400.0, UCB, runs=4, noise="beta")
-    reward, cost = plan.worlds.groups[0].environment.values()
-    np.testing.assert_allclose(reward, [[0.6, 0.2]], atol=2e-5)
-    np.testing.assert_allclose(cost, [[0.2, 0.8]], atol=2e-5)
-    knots = np.asarray(plan.worlds.groups[0].environment.law.cost)[0, 0] / 2**24  # type: ignore[attr-defined]
-    assert knots[len(knots) // 2] < 0.2 < knots[-2]  # no coin
-    data = run_plan(plan).data
-    cost_per_pull = (data["spent"] / data["pulls"]).mean()
-    assert 0.19 < float(cost_per_pull) < 0.25
-    small = prepare(table(instance("ads", [0.2, 0.1], [0.5, 3e-4])), 20.0, UCB, noise="beta")
-    np.testing.assert_allclose(
-        small.worlds.groups[0].environment.values()[1], [[0.5, 3e-4]], atol=1e-5
-    )
-    smaller = prepare(table(instance("ads", [0.2, 0.1], [0.5, 1e-5])), 20.0, UCB, noise="beta")
-    np.testing.assert_allclose(
-        smaller.worlds.groups[0].environment.values()[1], [[0.5, 1e-5]], atol=2e-6
-    )
-    with pytest.raises(InputError, match="noise: 'beta' given; it must be 'bernoulli' for a mean"):
-        prepare(table(instance("ads", [0.2, 0.1], [0.5, 1.0])), 20.0, UCB, noise="beta")
+    assert "6 runs are too few" in alone.doubts()[0]
 
 
 def test_a_log_is_resampled_by_rows(tmp_path: Path) -> None:
@@ -218,14 +186,11 @@ def test_a_log_is_resampled_by_rows(tmp_path: Path) -> None:
     path.write_text(
         "name,reward,cost\n" + "".join(f"{arm},{x},{x}\n" for arm in "ab" for x in (0, 2, 3, 8))
     )
-    plan = prepare(path, 100.0, UCB, runs=4, reward_max=8.0)
+    plan = prepare(path, 100.0, UCB, runs=4)
     assert plan.worlds.noise == "empirical" and plan.table.instances[0].cost_bound == 8
     data = run_plan(plan).data
     np.testing.assert_array_equal(data["reward"], data["spent"])  # drawn together
-    assert (
-        prepare(path, 100.0, UCB, runs=4, reward_max=8.0, noise="bernoulli").worlds.noise
-        == "bernoulli"
-    )
+    assert prepare(path, 100.0, UCB, noise="bernoulli").worlds.noise == "bernoulli"
 
 
 def test_the_last_pull() -> None:
@@ -235,10 +200,7 @@ def test_the_last_pull() -> None:
     assert (forfeits["spent"] <= 10.3).all()
 
 
-def test_a_parameter_per_instance_goes_with_its_instance(
-    together: Comparison, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan, "_COMPILE", 0.0)
+def test_a_parameter_per_instance_goes_with_its_instance(together: Comparison) -> None:
     prepared = prepare(several(), 15.0, OmegaUCB(rho=np.array([[4.0, 0.25, 1.0]])), runs=5, marks=3)
     assert prepared.played.records == {
         "omega_ucb(rho=per instance)": {
@@ -262,39 +224,13 @@ def test_a_parameter_per_instance_goes_with_its_instance(
         ({"budget": 1e-9}, "budget: 1e-09 given; it must be from"),
         ({"policies": []}, "policies: .* given; it must be a policy or a list"),
         ({"policies": [OmegaUCB]}, "policies: .* given; it must be a policy"),
-        (
-            {"policies": OmegaUCB(rho=np.ones((2, 3)))},
-            r"OmegaUCB.rho: an array of shape \(2, 3\) given",
-        ),
-        (
-            {"noise": "empirical"},
-            "noise: 'empirical' given; it must be 'bernoulli' or 'beta' for a file of means",
-        ),
+        ({"policies": OmegaUCB(rho=np.ones((2, 3)))}, r"OmegaUCB.rho: .* \(2, 3\) given"),
+        ({"noise": "empirical"}, "noise: 'empirical' given; it must be 'bernoulli'"),
         ({"last_pull": "maybe"}, "last_pull: 'maybe' given"),
         ({"marks": 0}, "marks: 0 given"),
-        ({"reward_max": 2.0}, "reward_max: given with an ArmsTable"),
-        ({"until": "sure"}, "until: 'sure' given; it must be 'clear' or 'best'"),
-        (
-            {"until": "clear", "claim": "median"},
-            "claim: 'median' given; it must be 'any' or 'most runs' or 'average'",
-        ),
-        ({"until": "clear", "max_runs": 1}, "max_runs: 1 given"),
-        ({"max_runs": 10}, "max_runs: 10 given; it must be left out without until"),
-        ({"claim": "average"}, "claim: 'average' given; it must be left out without until"),
-        ({"until": "best"}, "until: 'best' given; it must be left out with one setting"),
-        (
-            {"average_cost": 0.5, "last_pull": "forfeits"},
-            "last_pull: 'forfeits' given; it must be left out with an av",
-        ),
-        ({"cost_cv": 0.3, "noise": "bernoulli"}, "cost_cv: 0.3 given; it must be left out"),
-        (
-            {"arms": table(instance("x", [1.0, 0.5], [0.5, 0.5])), "noise": "beta"},
-            "arm 'arm 0', noise: 'beta' given",
-        ),
-        (
-            {"arms": table(instance("x", [0.1, 0.5], [0.5, 1e-9]))},
-            "arm 'arm 1', mean cost: below a 2",
-        ),
+        ({"decimal": ","}, "decimal: given with an ArmsTable"),
+        ({"cost_cv": 0.3}, "cost_cv: 0.3 given; it must be left out"),
+        ({"arms": table(instance("x", [0.1, 0.5], [0.5, 1e-9]))}, "arm 'arm 1', mean cost: below"),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(changes: dict[str, Any], message: str) -> None:
@@ -303,15 +239,3 @@ def test_bad_input_is_refused_before_anything_runs(changes: dict[str, Any], mess
     with pytest.raises(InputError, match=message) as caught:
         prepare(**arguments)
     assert "\n" not in str(caught.value)
-
-
-def test_a_parameter_is_checked_once_and_means_are_asked_for_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    checked, calls, check, values = list[str](), list[int](), settings.as_played, FiniteArms.values
-    monkeypatch.setattr(
-        settings, "as_played", lambda name, *of: checked.append(name) or check(name, *of)
-    )
-    monkeypatch.setattr(FiniteArms, "values", lambda arms: calls.append(1) or values(arms))
-    run_plan(prepare(SMALL, 20.0, UCB, runs=7, marks=4))
-    assert checked == ["OmegaUCB.rho"] and calls == [1]

@@ -81,17 +81,11 @@ def test_the_question_has_all_columns_and_a_command_that_may_be_corrected(tmp_pa
 
 
 def test_a_frame_is_read_as_its_file(tmp_path: Path) -> None:
-    frame = pd.DataFrame(
-        {
-            "name": [11, 12, 13],
-            "clicks": [100, 200, 9],
-            "spent": [50, 80.125, np.nan],
-            "conversions": [5, 4.0, 1],
-        }
-    )
-    table = read_arms(frame)
-    assert totals(table) == {"11": (100, 5, 50), "12": (200, 4, 80.125)}
-    assert [(arm.arm, arm.reason) for arm in table.kept_out] == [("13", "a number is not known")]
+    columns = {"clicks": [100, 200, 9], "spent": [50, 80.125, np.nan], "conversions": [5, 4.0, 1]}
+    frame = pd.DataFrame({"name": [11, 12, 13], **columns})
+    assert totals(read_arms(frame, drop=["13"])) == {"11": (100, 5, 50), "12": (200, 4, 80.125)}
+    with pytest.raises(InputError, match="data frame, line 3: pulls, and no cost"):
+        read_arms(frame)
     log = pd.DataFrame(
         {"reward": [True, False, True, True], "cost": [1.5, 2, 1, 1]},
         index=pd.Index(list("abab"), name="name"),
@@ -106,55 +100,44 @@ def test_a_frame_is_read_as_its_file(tmp_path: Path) -> None:
 def test_means_bounds_and_units(tmp_path: Path) -> None:
     table = read(tmp_path, MEANS + "b,0.2,3\na,0.75,0.5\nc,0,1\n")
     (instance,) = table.instances
-    assert (table.kind, instance.name, instance.arms, table.notes) == (
-        "means",
-        "arms",
-        ("b", "a", "c"),
-        (),
-    )
+    assert (table.kind, instance.name, table.notes) == ("means", "arms", ())
+    assert instance.arms == ("b", "a", "c")
     assert (instance.reward_bound, instance.cost_bound) == (1.0, 3 / 0.99)
     columns = {"name": "model", "mean_reward": "acc (%)", "mean_cost": "usd"}
-    (instance,) = read(
-        tmp_path, "model,acc (%),usd\na,62.5,.0004\nb,74,.0021\n", columns=columns
-    ).instances
+    text = "model,acc (%),usd\na,62.5,.0004\nb,74,.0021\n"
+    (instance,) = read(tmp_path, text, columns=columns).instances
     assert instance.mean_reward.tolist() == [0.625, 0.74] and instance.cost_bound == 0.0021 / 0.99
-    (instance,) = read(
-        tmp_path, "name,reward,cost\na,1,.7\na,0,.7\nb,0,.7\nb,0,.7\n", cost_max=0.7
-    ).instances
-    assert instance.scaled_mean_cost.max() == 1 and instance.log is not None
-    table = read(tmp_path, *[HEAD + "A,10,5 €,1\nB,20,8 €,2\n"], reward_max=2)
-    assert table.style.money(1234.5) == "1,234.50 €" and table.instances[0].reward_bound == 2
-    assert (table.pull_unit, table.reward_unit, table.cost_unit) == (
-        "click",
-        "conversions",
-        "spent",
+    text = "name,reward,cost\na,1,.7\na,0,.7\nb,0,.7\nb,0,.7\n"
+    (instance,) = read(tmp_path, text).instances
+    assert instance.log is not None and instance.mean_cost.tolist() == [0.7, 0.7]
+    assert instance.cost_bound == 0.7
+    table = read(tmp_path, HEAD + "A,10,5 €,1\nB,20,8 €,2\n")
+    assert (table.pull_unit, table.reward_unit, table.cost_unit) == ("click", "conversions", "€")
+
+
+def test_rows_of_a_day_are_summed_for_each_arm(tmp_path: Path) -> None:
+    rows = (
+        "E;13/06/2024;9;2,5;1\nE;01/06/2024;1;3,0;2\nE;13/06/2024;2;1,5;0\nH;01/06/2024;6;3,5;1\n"
     )
-
-
-def test_days_and_pulls_are_in_time_order(tmp_path: Path) -> None:
-    head, columns = "name;Jour;clicks;spent;conversions\n", {"time": "Jour"}
-    rows = "E;13/06/2024;9;2,5;1\nE;01/06/2024;1;3,0;2\nH;01/06/2024;6;3,5;1\n"
-    evidence = read(tmp_path, head + rows, columns=columns).instances[0].evidence
-    assert evidence.daily[0].day.astype(str).tolist() == ["2024-06-01", "2024-06-13"]
-    assert evidence.daily[0].spent.tolist() == [3.0, 2.5]
-    text = "time,name,cost,reward\n1714557600,a,1,0\n1714557720,b,2,9\n1714557660,a,3,0\n,b,4,\n1714557780,a,5,1\n"
-    pulls = read(tmp_path, text).instances[0].evidence.pulls  # one without a time stays where it is
-    assert pulls.cost.tolist() == [1, 3, 4, 2, 5] and np.isnan(pulls.reward[2])
-    assert pulls.time[0] == np.datetime64("2024-05-01T10:00")
+    text = "name;Jour;clicks;spent;conversions\n" + rows
+    evidence = read(tmp_path, text, columns={"time": "Jour"}).instances[0].evidence
+    assert evidence.days == 2
+    assert sorted(evidence.daily[0].spent.tolist()) == [3.0, 4.0]
+    assert evidence.daily[1].clicks.tolist() == [6]
 
 
 def test_arms_that_cannot_be_played_are_kept_out_or_refused(tmp_path: Path) -> None:
     table = read(tmp_path, HEAD + "a,10,5,1\nb,0,3,0\nc,9,0,2\nd,10,4,0\ne,5,1,1\n", drop=["e"])
-    assert [(x.arm, x.line, x.reason) for x in table.kept_out] == [
-        ("b", 3, "no clicks"),
-        ("c", 4, "it cost nothing"),
+    assert table.instances[0].arms == ("a", "d")
+    assert [note for note in table.notes if "out" in note] == [
+        "kept out, no clicks: 'b' (line 3)",
+        "kept out, it cost nothing: 'c' (line 4)",
     ]
-    assert table.instances[0].arms == ("a", "d") and table.changes == 3
     for text, message in (
         ("", "the file is empty"),
         (MEANS, "a header but no rows"),
         (MEANS + "a,.5,.5\n", "number of arms: 1 given"),
-        (MEANS + "a,.5,.5\nb,.5,0\n", "line 3, arm 'b': it cost nothing; two arms must have"),
+        (MEANS + "a,.5,.5\nb,.5,0\n", "it cost nothing: 'b' (line 3); two arms must have"),
         ("instance," + MEANS + "x,a,.5,.5\nx,b,.5,.5\n,c,.5,.5\n", "no instance"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
@@ -162,7 +145,6 @@ def test_arms_that_cannot_be_played_are_kept_out_or_refused(tmp_path: Path) -> N
     for options, message in (
         ({"decimal": ";"}, "decimal"),
         ({"columns": {"nmae": "a"}}, "columns: 'nmae'"),
-        ({"cost_max": 0}, "cost_max"),
     ):
         with pytest.raises(InputError, match=message):
             read(tmp_path, HEAD, **options)

@@ -9,7 +9,6 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.apps.comparison.comparison import compare
-from jaxbandits.apps.comparison.plan import prepare
 from tests.apps.comparison.test_read_arms import read
 
 TRUTHS = {  # the text, how it is read, what each arm brought and cost, what is told
@@ -72,15 +71,6 @@ def test_all_policies_are_asked_the_same_requests(tmp_path: Path) -> None:
     np.testing.assert_allclose(posterior_means.reward, means, atol=1e-6)
     # The best arm brings most of what can be had
     assert (comparison.data["regret"].values[:, 0, :, -1].min(axis=0) < 1e-4).all()
-
-
-def test_money_and_requests(tmp_path: Path) -> None:
-    plan = prepare(opposites(tmp_path, 30), [12.0, 20.0], jb.policies.PrimalDualBwK(), runs=3,
-                   wide=True, columns={"cost": "1", "cost2": "1"}, uncertainty="given")  # fmt: skip
-    world = plan.worlds.groups[0].environment
-    assert isinstance(world, jb.environments.RequestTable) and world.spec.resources == 2
-    assert plan.table.cost2_unit == "requests"
-    np.testing.assert_allclose(world.values()[0], [[1 / 3, 2 / 3]], atol=1e-6)
 
 
 @pytest.mark.integration

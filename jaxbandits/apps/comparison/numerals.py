@@ -1,0 +1,46 @@
+"""How numbers are written for a reader."""
+
+from __future__ import annotations
+
+import math
+
+
+def amount(value: float) -> str:
+    """A mean number of results or pulls: three digits that count."""
+    size = abs(value)
+    return f"{value:,.{0 if size >= 100 or size == 0 else 1 if size >= 1 else 2}f}"
+
+
+def count(value: float) -> str:
+    """A number of clicks or conversions: whole, or else with two decimals."""
+    return f"{value:,.{0 if float(value).is_integer() else 2}f}"
+
+
+def money(value: float, unit: str = "", cents: bool = True) -> str:
+    """``$12.50``, ``12.50 €``: two decimals (``cents``: if whole too), three digits below 0.1."""
+    small = 0 < abs(value) < 0.1
+    decimals = min(2 - math.floor(math.log10(abs(value))), 12) if small else 2
+    text = f"{value:,.{decimals if cents or value % 1 else 0}f}"
+    if unit in ("", "spent", "cost"):  # the file names no currency
+        return text
+    return f"{unit}{text}" if unit in "$£¥" else f"{text} {unit}"
+
+
+def plus_minus(value: float, half: float) -> str:
+    """``12.34 ± 0.56``, two digits of the half width; without one the value alone."""
+    if math.isnan(half):
+        return f"{value:,.5g}"
+    return f"{value:,.{_digits(half)}f} ± {half:,.{_digits(half)}f}"
+
+
+def interval(value: float, low: float, high: float) -> str:
+    """``+12.3 (−0.4 to +25.1)``, as many decimals as show two digits of half its width."""
+    if math.isnan(low):
+        return f"{value:+,.{_digits(abs(value) / 10)}f}".replace("-", "−")
+    form = f"+,.{_digits((high - low) / 2)}f"
+    return f"{value:{form}} ({low:{form}} to {high:{form}})".replace("-", "−")
+
+
+def _digits(half: float) -> int:
+    """Decimals that show two digits of a half width."""
+    return 2 if half == 0 else min(max(1 - math.floor(math.log10(half)), 0), 9)
