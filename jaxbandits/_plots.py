@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import io
-import math
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -274,17 +273,30 @@ def stacked(
     up: str,
     number_format: Callable[[float], str],
 ) -> Figure:
-    """Stacked areas over x ``[n]`` that begin in the origin, every part named at its right end.
+    """Stacked areas over x ``[n]`` that begin in the origin, at most six panels, a key beside each.
 
-    At most six panels, side by side; ``number_format`` gives the text of a number along the axes.
+    A panel has a ``title``, ``names`` and ``heights`` ``[n, name]``, and ``rest``, which is not
+    empty where the last name stands for several. ``number_format`` gives the text of a number along
+    the axes.
     """
     columns = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3
-    rows = math.ceil(len(panels) / columns)
+    rows, x = -(-len(panels) // columns), np.append(0.0, x)
     size = (8.0, 4.8) if len(panels) == 1 else (4.2 * columns, 2.9 * rows + 0.3)
     figure = Picture(figsize=size, layout="constrained")
     for number, panel in enumerate(panels):
-        axes = figure.add_subplot(rows, columns, number + 1)
-        _stack(axes, x, **panel, small=len(panels) > 1)
+        axes, names = figure.add_subplot(rows, columns, number + 1), _labels(panel["names"], 24)
+        heights = np.pad(panel["heights"], ((1, 0), (0, 0))).T
+        colours = [FILLS[i % len(FILLS)] for i in range(len(names) - bool(panel["rest"]))]
+        colours += [GREY] * bool(panel["rest"])
+        edges: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.8}
+        axes.stackplot(x, heights, labels=names, colors=colours, **edges)
+        axes.set(xlim=(0, x[-1]), ylim=(0, max(float(heights[:, -1].sum()), 1e-300)))
+        axes.set_title(_plain(panel["title"]), fontsize=10 if len(panels) == 1 else 9)
+        axes.spines[["top", "right"]].set_visible(False)
+        # From top to bottom, as the areas lie
+        keys = [part[::-1] for part in axes.get_legend_handles_labels()]
+        beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        axes.legend(*keys, frameon=False, fontsize=8, **beside)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
             axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(number_format(value))))
@@ -292,61 +304,6 @@ def stacked(
     figure.supxlabel(_plain(across), fontsize=10)
     figure.supylabel(_plain(up), fontsize=10)
     return figure
-
-
-def _stack(
-    axes: Axes,
-    x: np.ndarray,
-    title: str,
-    names: Sequence[str],
-    heights: np.ndarray,
-    rest: str,
-    small: bool,
-) -> None:
-    heights = np.vstack([np.zeros(heights.shape[1]), heights])
-    tops = np.cumsum(heights, axis=1)
-    across = np.concatenate([[0.0], x])
-    colours = [FILLS[i % len(FILLS)] for i in range(len(names))]
-    if rest:
-        colours[-1] = GREY
-    for part, colour in enumerate(colours):
-        below = tops[:, part - 1] if part else np.zeros(len(across))
-        axes.fill_between(
-            across, below, tops[:, part], color=colour, edgecolor="white", linewidth=0.8
-        )
-    axes.set_xlim(0, x[-1])
-    top = max(float(tops[-1, -1]), 1e-300)
-    axes.set_ylim(0, top)
-    axes.set_title(_plain(title), fontsize=9 if small else 10)
-    axes.spines[["top", "right"]].set_visible(False)
-    middles = tops[-1] - heights[-1] / 2
-    gap, size = tops[-1, -1] * (0.095 if small else 0.055), 7.5 if small else 9
-    for name, colour, middle, at in zip(
-        _labels(names, 24), colours, middles, _apart(middles, gap, tops[-1, -1]), strict=True
-    ):
-        # As a line of its own: an annotation's arrow takes matplotlib ten times as long.
-        axes.plot(
-            (1, 1.035),
-            (middle / top, at / top),
-            transform=axes.transAxes,
-            color=colour,
-            lw=1.2,
-            clip_on=False,
-        )
-        axes.text(1.04, at / top, name, transform=axes.transAxes, fontsize=size, va="center")
-
-
-def _apart(targets: np.ndarray, gap: float, limit: float) -> np.ndarray:
-    """Places in the same order, at least ``gap`` apart, near the ``targets`` and below ``limit`` if
-    they fit.
-
-    Example:
-        >>> _apart(np.array([0.0, 0.1, 5.0]), 1.0, 5.0).tolist(), _apart(np.array([4.9, 5.0]), 1.0, 5.0).tolist()
-        ([0.0, 1.0, 5.0], [4.0, 5.0])
-    """
-    steps = gap * np.arange(targets.size)
-    places = np.maximum.accumulate(targets - steps) + steps  # pushed up by those below
-    return np.minimum(places, limit - steps[::-1])
 
 
 # --- Ticks at the values of a grid, as many as fit

@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, machine, sources, the call of its world; text, table."""
+"""Where a result comes from: versions, machine, sources, the call of its world."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import platform
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,7 +17,7 @@ import jax
 import jaxlib
 import numpy as np
 
-from jaxbandits._tables import GREEK, count_of
+from jaxbandits._tables import count_of
 from jaxbandits.core.fingerprint import digest, package_digest
 from jaxbandits.core.protocol import Policy
 
@@ -171,24 +171,9 @@ class Provenance(dict[str, Any]):
 
     def text(self) -> str:
         """The record as a paragraph for an appendix."""
-        rows = self._rows()
-        return " ".join(f"{title}: {words}." for title, words in rows.items())
+        return " ".join(f"{title}: {words}." for title, words in self.rows().items())
 
-    def latex(self) -> str:
-        r"""A LaTeX table of two columns, as wide as the line; no package is needed."""
-        rows = [
-            rf"{title} & \raggedright {_in_latex(words)} \tabularnewline"
-            for title, words in self._rows().items()
-        ]
-        width = r"@{}lp{0.74\linewidth}@{}"
-        return (
-            "\n".join(
-                [rf"\begin{{tabular}}{{{width}}}", r"\hline", *rows, r"\hline", r"\end{tabular}"]
-            )
-            + "\n"
-        )
-
-    def _rows(self) -> dict[str, str]:
+    def rows(self) -> dict[str, str]:
         """Title and text of every row that is not empty."""
         code = f", source {self['code'][:16]}" if self["code"] else ""
         libraries = {"Python": "python", "jax": "jax", "jaxlib": "jaxlib", "NumPy": "numpy"}
@@ -230,20 +215,3 @@ def _ids(ids: Sequence[int]) -> str:
     if len(ids) > 2 and list(ids) == list(range(ids[0], ids[0] + len(ids))):
         return f"{ids[0]} to {ids[-1]}"
     return ", ".join(map(str, ids))
-
-
-_LATEX: Mapping[str, str] = {
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    **{
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "×": r"$\times$",
-    },
-    **{sign: rf"$\{name}$" for name, sign in GREEK.items()},
-    **{"<": "$<$", ">": "$>$", "|": "$|$", '"': "''", "−": "$-$", "…": r"\dots{}"},
-}
-
-
-def _in_latex(words: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in words)

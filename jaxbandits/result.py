@@ -244,7 +244,7 @@ class Result(Shown):
         source, machine, seconds), the sizes of the axes, and ``digest``, of all exact accounts. Who
         has the same digest has the same numbers, to the tick.
 
-        ``.text()`` is a paragraph, ``.latex()`` a table that needs no package.
+        ``.text()`` is a paragraph, ``.rows()`` the same by title, for a table.
 
         Example:
             >>> import jax

@@ -15,7 +15,6 @@ from ._plots import set_key as set_key
 from ._plots import stacked as stacked
 from ._progress import Progress as Progress
 from ._progress import usual_progress as usual_progress
-from ._tables import NumberStyle as NumberStyle
 from ._tables import Table as Table
 from ._tables import count_of as count_of
 from ._tables import line as line

@@ -27,7 +27,6 @@ from jaxbandits._progress import Bar, unfinished
 from jaxbandits._provenance import versions
 from jaxbandits.core import checks
 from jaxbandits.core.checks import InputError, bad, brief, door, quoted, whole_number
-from jaxbandits.sweeps.report import report_files
 from jaxbandits.sweeps.result import SweepResult, gather
 from jaxbandits.sweeps.spec import (
     Block,
@@ -63,7 +62,7 @@ def sweep(
 
     Args:
         spec: the sweep.
-        out: a folder for blocks, results and report; the same call again continues it, also on
+        out: a folder for blocks and results; the same call again continues it, also on
             other devices or with another executor. None keeps everything in memory.
         executor: where to run: a ``dask.distributed.Client``, such as
             :func:`~jaxbandits.sweeps.open_engine` gives, or anything with ``submit(function, *args)
@@ -98,62 +97,59 @@ def sweep(
         raise bad("executor", executor, "an object with submit(function, *args) -> future")
     if executor is not None and workers is not None:
         raise bad("workers", workers, "left out: the executor has workers of its own")
-    backend, devices = jax.default_backend(), jax.local_devices()
-    count = (
-        pool.usual_workers(devices)
-        if workers is None
-        else whole_number("workers", workers, 1, 4096)
-    )
-    # The kind of device belongs to the bytes: whoever plans, collects or finishes a sweep need not
-    # have it.
-    if out is not None and Folder(out).has_sweep():
-        kind = Folder(out).manifest()["identity"]["versions"]["platform"]
-    else:
-        kind = backend if executor is None else _kind_of_workers(executor)
-    plan = make_plan(spec, kind)
+    if workers is not None:
+        whole_number("workers", workers, 1, 4096)
+    folder = None if out is None else Folder(out)
+    plan = make_plan(spec, _kind_of_device(folder, executor))
     if link := getattr(executor, "dashboard_link", None):  # Dask has one
         notice(f"dashboard: {link}")
-
-    def play_blocks(blocks: Sequence[Block], put: Put, note: Note) -> None:
-        if executor is None and backend != kind:
-            raise InputError(
-                f"devices: of kind {backend!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
-                f"{quoted(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
-            )
-        if executor is None:
-            note(
-                "start", missing=len(blocks), devices=len(devices), platform=backend, workers=count
-            )
-        else:
-            note("start", missing=len(blocks), executor=type(executor).__name__)
-        player = pool.Workers(devices, count) if executor is None else executor
-        Dispatch(plan, blocks, player, put, note, notice).run(progress)
-
-    if out is None:
+    dispatch = functools.partial(Dispatch, plan, executor, workers, notice)
+    if folder is None:
         contents: dict[int, bytes] = {}
-        play_blocks(plan.blocks, contents.update, lambda event, **values: None)
+        dispatch(plan.blocks, contents.update, _unnoted).run(progress)
         result = gather(plan, lambda number: decode(contents[number]))
     else:
-        folder = Folder(out)
         with folder.alone():
             folder.open(plan)
-            note = folder.log()
-            good, damaged = folder.sound()
-            for path in damaged:
-                notice(
-                    f"{path}: its bytes do not fit the checksum in its name; the block is computed anew"
-                )
-                path.unlink()
+            note, good = folder.log(), _without_damage(folder, notice)
             if missing := [block for block in plan.blocks if block.number not in good]:
-                play_blocks(missing, folder.put, note)
+                dispatch(missing, folder.put, note).run(progress)
             files = folder.listed()
             result = gather(plan, lambda number: decode(folder.get(number, files)))
-            for name, content in report_files(result).items():
-                folder.write(name, content)
+            folder.write("sensitivity.csv", result.sensitivity().csv().encode())
+            # Last: it says that all is there
+            netcdf = result.data.to_netcdf(engine="scipy", format="NETCDF3_64BIT")
+            folder.write("result.nc", bytes(netcdf))
             note("end", peak_memory_bytes=checks.peak_memory())
     for line in unfinished(result.data["status"].values):
         notice(line)
     return result
+
+
+def _kind_of_device(folder: Folder | None, executor: Any) -> str:
+    """Of a sweep: it belongs to the bytes, so who plans, collects or finishes one need not have it."""
+    if folder is not None and folder.has_sweep():
+        return folder.manifest()["identity"]["versions"]["platform"]
+    if executor is None:
+        return jax.default_backend()
+    try:
+        return str(executor.submit(kind_of_device).result())
+    except Exception:  # who takes no work is told of when blocks are handed out
+        return jax.default_backend()
+
+
+def _without_damage(folder: Folder, notice: Notice) -> frozenset[int]:
+    """Numbers of the blocks whose checksum is right; the others are removed, with a notice."""
+    good, damaged = folder.sound()
+    for path in damaged:
+        wrong = "its bytes do not fit the checksum in its name"
+        notice(f"{path}: {wrong}; the block is computed anew")
+        path.unlink()
+    return good
+
+
+def _unnoted(event: str, **values: Any) -> None:
+    """In place of a log, where there is no folder."""
 
 
 # --- who plays: the threads of this process, which get all blocks at once, or the workers of an executor --------
@@ -176,13 +172,6 @@ def block_job(block: Block, in_line: int) -> pool.Job:
         }
 
     return pool.Job(task, block.lanes, block.rounds, in_line, store)
-
-
-def _kind_of_workers(executor: Any) -> str:
-    try:
-        return str(executor.submit(kind_of_device).result())
-    except Exception:  # who takes no work is told of when blocks are handed out
-        return jax.default_backend()
 
 
 def kind_of_device() -> str:
@@ -209,17 +198,33 @@ class Dispatch:
     def __init__(
         self,
         plan: SweepPlan,
+        executor: Any,
+        workers: int | None,
+        notice: Notice,
         blocks: Sequence[Block],
-        player: Any,
         put: Put,
         note: Note,
-        notice: Notice,
     ) -> None:
         self.plan, self.put, self.note, self.notice = plan, put, note, notice
-        self.threads = player if isinstance(player, pool.Workers) else None
         # A Dask client would answer an equal call from its memory, and its futures are not Python's.
-        is_dask = hasattr(player, "get_executor")
-        self.executor = player.get_executor(pure=False) if is_dask else player
+        is_dask = hasattr(executor, "get_executor")
+        self.executor = executor.get_executor(pure=False) if is_dask else executor
+        self.threads: pool.Workers | None = None
+        about: dict[str, Any] = {"executor": type(executor).__name__}
+        if executor is None:
+            devices = jax.local_devices()
+            if (kind := jax.default_backend()) != plan.platform:
+                missing = (
+                    f"{len(blocks)} of {len(plan.blocks)} blocks are missing, which were begun"
+                )
+                must = "they must be played there, or in another folder"
+                raise InputError(
+                    f"devices: of kind {kind!r}; {missing} on {plan.platform!r}: {must}"
+                )
+            count = workers or pool.usual_workers(devices)
+            self.threads = pool.Workers(devices, count)
+            about = {"devices": len(devices), "platform": kind, "workers": count}
+        note("start", missing=len(blocks), **about)
         self.request = request_of(plan) if self.threads is None else None
         self.waiting, self.under_way = deque(_in_order(blocks)), dict[Future[Answer], Block]()
         self.failures, self.given_up = Counter[int](), list[tuple[int, str]]()  # by block, and why

@@ -66,7 +66,7 @@ class Sweep:
         engine, max_rounds: as in :func:`~jaxbandits.simulate`.
         block_seconds: about how many seconds of one core's work make a block, the unit in which
             work is saved.
-        title: heads the report.
+        title: what the dataset's ``about`` calls it.
 
     Example:
         >>> import jaxbandits as jb
@@ -254,7 +254,7 @@ def first_difference(now: Any, before: Any, place: str = "") -> tuple[str, Any, 
 _SCAN = (100e-9, 7e-9, 2.3)  # seconds of one core: a round, each arm in it, compiling a program
 _LEAP = (30e-9, 0.25e-9, 8.5)
 _PROGRAM_BYTES = 192 << 20  # what compiling one program leaves behind, at most
-_REPORT_BYTES = 150 << 20  # what the report imports
+_RESULT_BYTES = 150 << 20  # what the results import
 _CARRIES = 4  # copies of the state of all slots while a program runs
 _MOST_VALUES = 1 << 28  # float64 in one variable of a NetCDF-3 file
 
@@ -497,7 +497,7 @@ def forecast(
     largest = max(unit.task.order.size for unit in plan.units)
     # Open blocks; copies of the final arrays
     accounts = 8 * plan.shares.size * (10 * largest + 3 * 6 * plan.lanes)
-    memory = checks.peak_memory() + _REPORT_BYTES + len(compiling) * _PROGRAM_BYTES
+    memory = checks.peak_memory() + _RESULT_BYTES + len(compiling) * _PROGRAM_BYTES
     return Forecast(
         seconds, memory + workers * _CARRIES * state + accounts, len(compiling), workers
     )

@@ -253,7 +253,7 @@ def test_killed_again_and_again_and_ended_on_eight_devices(work):
         done.append(blocks(out))
     assert done == sorted(done) and 0 < done[1] < done[2] < total
     code, output, err = outcome_of(begin(folder, out.name, "--workers", "8", devices=8))
-    assert code == 0 and "OmegaUCB: rho = " in output, err
+    assert code == 0 and "OmegaUCB  rho = " in output, err
     assert contents(out) == whole
     start_note = next(note for note in read_logs(out)[-1] if note["event"] == "start")
     assert (

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from jaxbandits.apps._cli.compare import FORMATS, READING_TABLE, READING_TYPES, reading_of
 from jaxbandits.apps._cli.console import Parser, named_as_options, option_name, say
-from jaxbandits.tools import NumberStyle, Table, count_of, line
+from jaxbandits.apps.comparison.number_style import NumberStyle
+from jaxbandits.tools import Table, count_of, line
 
 if TYPE_CHECKING:
     from jaxbandits.apps.comparison import ArmsTable, Instance

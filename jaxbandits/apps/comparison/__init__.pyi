@@ -6,13 +6,13 @@ from .arms_table import Daily as Daily
 from .arms_table import Evidence as Evidence
 from .arms_table import Instance as Instance
 from .arms_table import KeptOut as KeptOut
-from .arms_table import NumberStyle as NumberStyle
 from .arms_table import Pulls as Pulls
 from .comparison import Clearness as Clearness
 from .comparison import Comparison as Comparison
 from .comparison import Interrupted as Interrupted
 from .comparison import compare as compare
 from .comparison import run_plan as run_plan
+from .number_style import NumberStyle as NumberStyle
 from .plan import POLICIES as POLICIES
 from .plan import ComparisonPlan as ComparisonPlan
 from .plan import prepare as prepare

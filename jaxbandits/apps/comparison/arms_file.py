@@ -30,8 +30,9 @@ import numpy as np
 
 from jaxbandits.apps.comparison import arms_table as nouns
 from jaxbandits.apps.comparison.arms_table import ArmsTable, FloatArray
+from jaxbandits.apps.comparison.number_style import NumberStyle
 from jaxbandits.core import InputError, bad
-from jaxbandits.tools import NumberStyle, brief, line, positive_number, quoted
+from jaxbandits.tools import brief, line, positive_number, quoted
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]

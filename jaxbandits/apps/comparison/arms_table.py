@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbandits.tools import NumberStyle
+from jaxbandits.apps.comparison.number_style import NumberStyle
 
 FloatArray = NDArray[np.float64]
 
