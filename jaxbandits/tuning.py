@@ -7,7 +7,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from jaxbandits import _plots
 from jaxbandits._files import finished, inches_of, write_whole
 from jaxbandits._numerics.arrays import one_of
-from jaxbandits._tables import Table, in_greek
+from jaxbandits._tables import in_greek
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.core.checks import as_played, bad, door, numbers, positive_number, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
@@ -81,8 +81,7 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
 
 
 def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
-    """Instances drawn at random, with replacement, from those of an environment (one constraint for
-    all).
+    """Instances drawn at random, with replacement, of an environment; one constraint for all.
 
     Example:
         >>> import jax
@@ -107,22 +106,7 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
 
 # --- What tuning found: values, gains, picture, files.
 
-
-FILES = ("path.png", "path.csv", "run.json")
-
-
-def _less(gain: Estimate, reference: str) -> str:
-    """How much less, or more, than ``reference`` the tuned value's regret is."""
-    sure = "clear" if gain.low > 0 or gain.high < 0 else "not clear"
-    value, low, high = _ends(gain)
-    if value < 0:  # a difference without a double negative
-        value, low, high = -value, -high, -low
-    less = "less" if gain.value >= 0 else "more"
-    return f"the tuned value's is {value:.4g} [{low:.4g}, {high:.4g}] {less} than {reference} (paired, {sure})"
-
-
-def _ends(estimate: Estimate) -> tuple[float, float, float]:
-    return estimate.value, estimate.low, estimate.high
+FILES = ("path.png", "run.json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,32 +155,23 @@ class Tuned:
 
     def lines(self) -> list[str]:
         """The report, line by line."""
-        values = ", ".join(f"{name} = {value:.4g}" for name, value in self.values.items())
-        start, tuned = (
-            ", ".join(f"{x:.4g}" for x in of.values()) for of in (self.start, self.tuned)
-        )
-        head = f"tuned: {values} (start {start}"
+        values, tuned = _numbers(self.values, named=True), _numbers(self.tuned)
+        head = f"tuned: {values} (start {_numbers(self.start)}"
         if self.values != self.tuned:
             kept = "keep the start" if self.values == self.start else "take the best grid value"
             head = f"{kept}: {values} (tuned to {tuned}, which is clearly worse"
+        rounds, seconds = self.rounds, self.seconds
+        doubts = (x for x in self.regret.warnings if not x.startswith("skewed"))
         lines = [
-            f"{head}; {len(self.regrets)} steps of {self.estimator}, "
-            f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
-            "regret on fresh instances: {:.5g} [{:.5g}, {:.5g}]".format(*_ends(self.regret)),
-            *(
-                f"  {text.split(': ', 1)[1]}"
-                for text in self.regret.warnings
-                if not text.startswith("skewed")
-            ),
+            f"{head}; {len(self.regrets)} steps of {self.estimator}, {rounds[0]:.3g} rounds, {seconds[0]:.0f} s)",
+            f"regret on fresh instances: {self.regret.value:.5g} [{self.regret.low:.5g}, {self.regret.high:.5g}]",
+            *(f"  {doubt.split(': ', 1)[1]}" for doubt in doubts),
             _less(self.over_start, "the start's"),
         ]
         if self.best is not None and self.over_best is not None:
-            best = ", ".join(f"{value:.4g}" for value in self.best.values())
-            lines += [
-                f"best of {len(self.grid)} grid values: {best} ({self.rounds[1]:.3g} rounds, {self.seconds[1]:.0f} s; "
-                f"tuning took {self.rounds[0] / self.rounds[1]:.0%} of its rounds)",
-                _less(self.over_best, "the best grid value's"),
-            ]
+            took = f"{rounds[1]:.3g} rounds, {seconds[1]:.0f} s; tuning took {rounds[0] / rounds[1]:.0%} of its rounds"
+            lines.append(f"best of {len(self.grid)} grid values: {_numbers(self.best)} ({took})")
+            lines.append(_less(self.over_best, "the best grid value's"))
         return [*lines, f"note: {invisible(self.regret.units, 'instance')}"]
 
     def __repr__(self) -> str:
@@ -205,34 +180,15 @@ class Tuned:
     def save(
         self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None
     ) -> list[Path]:
-        """Write path.png, path.csv and run.json, the last with what ``about`` adds."""
+        """Write run.json, which is all but the policy and what ``about`` adds, and path.png."""
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
-        header = ["step", *self.values, "mean_regret", *(f"slope_{name}" for name in self.values)]
-        values = np.column_stack([self.regrets, self.slopes]).tolist()
-        values.append([""] * (1 + len(self.values)))  # nothing is played at the end of the path
-        rows = [
-            [step, *at, *of_step]
-            for step, (at, of_step) in enumerate(zip(self.path, values, strict=True))
-        ]
-        table = Table(header, rows).csv(digits=None, line_end="\r\n").encode()
-        facts = {
-            "values": self.values,
-            "tuned": self.tuned,
-            "start": self.start,
-            "best_grid_value": self.best,
-            "regret": _ends(self.regret),
-            "gain_over_start": _ends(self.over_start),
-            "gain_over_best_grid_value": self.over_best and _ends(self.over_best),
-            "rounds": self.rounds,
-            "seconds": self.seconds,
-            "estimator": self.estimator,
-            "report": self.lines(),
-        } | (about or {})
+        facts = {name: x for name, x in vars(self).items() if name != "policy"}
+        facts |= {"report": self.lines(), **(about or {})}
+        record = json.dumps(facts, indent=1, default=_plain).encode()
         picture = _plots.encoded(self.picture(), dpi=130)
-        record = json.dumps(facts, indent=1, default=str).encode()
         # the first says whose the rest is
-        for name, content in (("run.json", record), ("path.csv", table), ("path.png", picture)):
+        for name, content in (("run.json", record), ("path.png", picture)):
             write_whole(out / name, lambda file, content=content: file.write(content))
         return [out / name for name in FILES]
 
@@ -274,6 +230,27 @@ class Tuned:
             right_axes.margins(x=0.1)
         _plots.set_key(figure, *axes[0, 1].get_legend_handles_labels())
         return finished(figure, path, width)
+
+
+def _less(gain: Estimate, reference: str) -> str:
+    """How much less, or more, than ``reference`` the tuned value's regret is."""
+    sure = "clear" if gain.low > 0 or gain.high < 0 else "not clear"
+    ends = gain.value, gain.low, gain.high
+    if gain.value < 0:  # a difference without a double negative
+        ends = -gain.value, -gain.high, -gain.low
+    text = "{:.4g} [{:.4g}, {:.4g}] {}".format(*ends, "less" if gain.value >= 0 else "more")
+    return f"the tuned value's is {text} than {reference} (paired, {sure})"
+
+
+def _numbers(of: Mapping[str, float], named: bool = False) -> str:
+    return ", ".join(f"{name} = {x:.4g}" if named else f"{x:.4g}" for name, x in of.items())
+
+
+def _plain(value: Any) -> Any:
+    """An estimate or an array as JSON has it; of other objects their text."""
+    if isinstance(value, Estimate):
+        return vars(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 # --- The search.
@@ -386,14 +363,9 @@ def tune(
         leaves = Settings.of(policy, world.instances, world.spec).policy
         leaves = jax.tree.map(lambda x: np.repeat(x, len(rows), axis=0), leaves)
         leaves = put(leaves, {path: rows[:, i, None] for i, path in enumerate(paths)})
-        result = simulate(  # the start may be in the grid
-            Settings.of(leaves, world.instances),
-            world,
-            limit,
-            key=jax.random.fold_in(part_key, 1),
-            marks=1,
-            **options,
-        )
+        rows_played = Settings.of(leaves, world.instances)  # the start may be in the grid
+        lane_key = jax.random.fold_in(part_key, 1)
+        result = simulate(rows_played, world, limit, key=lane_key, marks=1, **options)
         return result.regret.values[:, :, 0, -1], int(result.ledger["rounds"][..., -1].sum())
 
     # Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses

@@ -150,10 +150,7 @@ class SweepResult(Shown):
         if (environment, budget) not in self.plan.layouts:
             raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
         return Curve.of(
-            policy,
-            self.cases[environment, budget],
-            self.plan.parameters[policy],
-            self.rows(policy),
+            policy, self.cases[environment, budget], self.plan.parameters[policy], self.rows(policy)
         )
 
     def provenance(self) -> Provenance:

@@ -65,7 +65,8 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     import numpy as np
 
     from jaxbandits import tune
-    from jaxbandits.tools import check_folder, get
+    from jaxbandits.apps._cli.folder import check_folder
+    from jaxbandits.tools import get
     from jaxbandits.tuning import FILES
 
     whole_number("--seed", arguments.seed, 0, 2**32 - 1)
