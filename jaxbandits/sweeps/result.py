@@ -119,8 +119,7 @@ class SweepResult(Shown):
         return _dataset(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row for each setting, environment, budget, instance, replicate and mark, with the
-        variables of ``data``.
+        """One row for each place of ``data``, with its variables.
 
         Regret and reward are in the environment's unit of reward, money in its unit of cost:
         ``.attrs["units"]``. ``status`` is a number, see :class:`~jaxbandits.Status`.
@@ -135,13 +134,9 @@ class SweepResult(Shown):
 
         regrets = []
         for environment, budget in self.cells():
-            parts = [
-                self.results[policy, environment, budget].regret.values[..., -1]
-                for policy in self.policies
-            ]
-            regrets.append(
-                xarray.DataArray(np.concatenate(parts), dims=("setting", "instance", "replicate"))
-            )
+            results = (self.results[policy, environment, budget] for policy in self.policies)
+            every = np.concatenate([result.regret.values[..., -1] for result in results])
+            regrets.append(xarray.DataArray(every, dims=("setting", "instance", "replicate")))
         return dict(zip(self.cells(), cases_of(regrets, self.plan.spec.over), strict=True))
 
     def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
@@ -165,10 +160,8 @@ class SweepResult(Shown):
             return apart[0] if len(apart) == 1 else apart
 
         one_cell = {policy: records[policy, *self.cells()[0]] for policy in self.policies}
-        joined: dict[str, Any] = {
-            name: together(record[name] for record in records.values())
-            for name in next(iter(records.values()))
-        }
+        names = next(iter(records.values()))
+        joined = {name: together(record[name] for record in records.values()) for name in names}
         for name in ("environment", "made_by", "instances_digest"):
             words = joined[name]
             joined[name] = words if isinstance(words, str) else "; ".join(words)
@@ -207,10 +200,8 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
             if name not in arrays:
                 arrays[name] = np.empty((lanes, *values.shape[1:]), values.dtype)
             arrays[name][block.lanes] = values
-    origins = {
-        name: origin_of(environment, plan.platform)
-        for name, environment in plan.environments.items()
-    }
+    worlds = plan.environments.items()
+    origins = {name: origin_of(environment, plan.platform) for name, environment in worlds}
     results = {}
     for unit in plan.units:
         ledger, number = accounts.pop(unit.name), list(plan.policies).index(unit.policy)
@@ -236,19 +227,13 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
     environments, arrays = list(plan.environments), dict[str, np.ndarray]()
     for (policy, environment, budget), result in sweep.results.items():
         rows = sweep.rows(policy)
-        at = (
-            slice(rows.start, rows.stop),
-            environments.index(environment),
-            budget,
-            slice(result.ended.shape[1]),
-        )
+        world, instances = environments.index(environment), slice(result.ended.shape[1])
         for name, values in _views(result).items():
             # Places that an environment has not, for it has fewer instances, stay NaN or −1
+            absent = np.int8(-1) if name == "status" else np.nan
             if name not in arrays:
-                arrays[name] = np.full(
-                    shape[: values.ndim + 2], np.int8(-1) if name == "status" else np.nan
-                )
-            arrays[name][at] = values
+                arrays[name] = np.full(shape[: values.ndim + 2], absent)
+            arrays[name][rows.start : rows.stop, world, budget, instances] = values
     labels = []  # of every setting: its policy, and its swept values
     for policy, count in counts.items():
         swept = plan.parameters[policy].items()
@@ -256,42 +241,32 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
         labels += [f"{policy} {text}".strip() if count > 1 else policy for text in texts]
     budgets = np.array(plan.budgets, np.float64)
     if plan.spec.budgets is None:  # the one end of the clock, NaN if instances differ in it
-        ends = np.unique(
-            np.concatenate([ticks.join(unit.task.marks)[:, -1] for unit in plan.units])
-        )
+        ends = [ticks.join(unit.task.marks)[:, -1] for unit in plan.units]
+        ends = np.unique(np.concatenate(ends))
         budgets = np.array([ticks.to_units(ends[0]) if ends.size == 1 else np.nan])
     clock = plan.units[0].task.constraint.clock_name
+    share = {"units": "1", "long_name": f"share of the clock ({clock})"}
+    of_setting = np.repeat(list(counts), list(counts.values()))
+    ids = (np.arange(size, dtype=np.int32) for size in shape[3:5])
     coords: dict[str, Any] = {
         "setting": labels,
-        "policy": (
-            "setting",
-            np.repeat(list(counts), list(counts.values())),
-            {"long_name": "policy"},
-        ),
+        "policy": ("setting", of_setting, {"long_name": "policy"}),
         "environment": environments,
         "budget": ("budget", budgets, {"long_name": "budget"}),
-        "instance": ("instance", np.arange(shape[3], dtype=np.int32), {"long_name": "instance id"}),
-        "replicate": (
-            "replicate",
-            np.arange(shape[4], dtype=np.int32),
-            {"long_name": "replicate id"},
-        ),
-        "mark": ("mark", plan.shares, {"units": "1", "long_name": f"share of the clock ({clock})"}),
+        "instance": ("instance", next(ids), {"long_name": "instance id"}),
+        "replicate": ("replicate", next(ids), {"long_name": "replicate id"}),
+        "mark": ("mark", plan.shares, share),
     }
     for name in dict.fromkeys(name for swept in plan.parameters.values() for name in swept):
-        of_each = [
-            plan.parameters[policy].get(name, np.full(count, np.nan))
-            for policy, count in counts.items()
-        ]
+        absent = {policy: np.full(count, np.nan) for policy, count in counts.items()}
+        of_each = [plan.parameters[policy].get(name, absent[policy]) for policy in counts]
         coords[name] = ("setting", np.concatenate(of_each), {"long_name": f"parameter {name}"})
     data: dict[str, Any] = {}
     for name, x in arrays.items():
         unit_of, long_name = _NAMES.get(name, ("rounds", name))
         data[name] = (AXES, x, {"units": unit_of, "long_name": long_name})
-    flags = {
-        "flag_values": np.array(list(Status), np.int8),
-        "flag_meanings": " ".join(x.name.lower() for x in Status),
-    }
+    flags: dict[str, Any] = {"flag_values": np.array(list(Status), np.int8)}
+    flags |= {"flag_meanings": " ".join(x.name.lower() for x in Status)}
     data["status"] = (AXES[:5], arrays["status"], {"long_name": "how the lane ended", **flags})
     about = {"title": plan.spec.title, "seed": int(plan.spec.seed), "over": plan.spec.over}
     about |= {**versions(), "platform": plan.platform}

@@ -165,11 +165,8 @@ def block_job(block: Block, in_line: int) -> pool.Job:
         ledger, status = jax.tree.map(lambda x: x[rows], (accounts.rows, accounts.status))
         arrays = ledger_of(ledger, task.constraint, task.places(block.lanes)[1])
         content = encode({**arrays, "ended": status.astype(np.int8)})
-        return {
-            "worker": worker_name(),
-            "name": block_name(block.number, content),
-            "content": content,
-        }
+        name = block_name(block.number, content)
+        return {"worker": worker_name(), "name": name, "content": content}
 
     return pool.Job(task, block.lanes, block.rounds, in_line, store)
 
@@ -191,9 +188,7 @@ _LOOK = 0.1  # seconds between two looks at the bar
 
 
 class Dispatch:
-    """Blocks on their way through ``pool.Workers`` or an executor: each waits, is under way, kept, or
-    given up.
-    """
+    """Blocks on their way through workers: each waits, is under way, kept, or given up."""
 
     def __init__(
         self,
@@ -251,9 +246,8 @@ class Dispatch:
             raise self.unfinished(f"{amount} failed {_TRIES} times: {self.name(number)}: {reason}")
 
     def hand_out(self) -> None:
-        """Keep the workers busy: two blocks for each that was heard of, and some for those that were
-        not. The threads of this process get all at once.
-        """
+        # Two blocks for each worker that was heard of, and some for those that were not; the threads
+        # of this process get all at once.
         room = max(16 + 2 * len(self.workers) - len(self.under_way), 0)
         count = len(self.waiting) if self.threads is not None else min(len(self.waiting), room)
         batch = [self.waiting.popleft() for _ in range(count)]
@@ -303,15 +297,13 @@ class Dispatch:
         """Blocks, lanes and pace, of unfinished blocks too."""
         done = max(self.rounds, self.threads.work if self.threads is not None else 0.0)
         pace = f"{done / (time.perf_counter() - self.began):.2g} rounds/s" if done else "compiling"
-        bar.show(
-            f"{self.finished}/{len(self.plan.blocks)} blocks, {self.lanes:,} lanes, {pace}", done
-        )
+        blocks = f"{self.finished}/{len(self.plan.blocks)} blocks"
+        bar.show(f"{blocks}, {self.lanes:,} lanes, {pace}", done)
 
     def unfinished(self, text: str) -> UnfinishedError:
         """The error, with how many blocks are there."""
-        return UnfinishedError(
-            f"{text}; {self.finished} of {len(self.plan.blocks)} blocks are finished"
-        )
+        all_of = len(self.plan.blocks)
+        return UnfinishedError(f"{text}; {self.finished} of {all_of} blocks are finished")
 
     def name(self, number: int) -> str:
         """A block, for people."""
@@ -332,12 +324,10 @@ def _answer_of(future: Future[Answer]) -> tuple[Answer, str]:
 
 
 def _in_order(blocks: Sequence[Block]) -> list[Block]:
-    """Units with long blocks first, so that the workers end together.
-
-    One block of each unit comes before all others: so different workers compile different programs.
-    Then the blocks of one unit in turn: so the lanes of the next fill the slots that the last
-    leaves.
-    """
+    """Units with long blocks first, so that the workers end together."""
+    # One block of each unit comes before all others: so different workers compile different
+    # programs. Then the blocks of one unit in turn: so the lanes of the next fill the slots that
+    # the last leaves.
     units: dict[str, list[Block]] = {}
     for block in blocks:
         units.setdefault(block.unit.name, []).append(block)
@@ -370,12 +360,9 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
         try:
             form, content = _PYTHON, pickler.dumps(plan.spec)
         except Exception as problem:
-            must = (
-                "made of values that can be pickled, or come from a file (jaxbandits sweep SPEC.py)"
-            )
-            raise InputError(
-                f"spec: cannot be sent to another process ({_error_line(problem)}); it must be {must}"
-            ) from None
+            must = "be made of values that can be pickled, or come from a file (jaxbandits sweep SPEC.py)"
+            reason = f"cannot be sent to another process ({_error_line(problem)})"
+            raise InputError(f"spec: {reason}; it must {must}") from None
     return {"identity": json.dumps(plan.identity), "how": form, "spec": content}
 
 
@@ -401,9 +388,8 @@ def _refuse_other_versions(request: dict[str, Any]) -> None:
         local["python"], origin["python"] = _PYTHON, request["how"]
     if difference := first_difference(local, origin):
         name, value, expected = difference
-        raise InputError(
-            f"its {name} is {quoted(value)}; it must be {quoted(expected)}, as where the sweep began"
-        )
+        must = f"it must be {quoted(expected)}, as where the sweep began"
+        raise InputError(f"its {name} is {quoted(value)}; {must}")
 
 
 @functools.lru_cache(maxsize=1)
@@ -415,9 +401,8 @@ def _resident(identity: str, form: str, spec: Any) -> tuple[SweepPlan, pool.Work
     sent, local = json.loads(identity), json.loads(json.dumps(plan.identity))
     if difference := first_difference(local, sent):  # it draws numbers without a seed, say
         place, now, then = difference
-        raise InputError(
-            f"{place}: {quoted(now)} here; it must be {quoted(then)}, as where the sweep began"
-        )
+        must = f"it must be {quoted(then)}, as where the sweep began"
+        raise InputError(f"{place}: {quoted(now)} here; {must}")
     threads = pool.usual_workers(devices)
     # No more than Dask gave this process
     if "distributed" in sys.modules and devices[0].platform == "cpu":
