@@ -68,9 +68,8 @@ def empty(arms: int, *, resources: int | None = None, spreads: bool = False) -> 
     """
     costs = (arms,) if resources is None else (arms, resources)
     spread = (ticks.zero((arms,)), ticks.zero(costs)) if spreads else (None, None)
-    return ArmStatistics(
-        jnp.zeros((arms,), jnp.int32), ticks.zero((arms,)), ticks.zero(costs), *spread
-    )
+    pulls = jnp.zeros((arms,), jnp.int32)
+    return ArmStatistics(pulls, ticks.zero((arms,)), ticks.zero(costs), *spread)
 
 
 def record(
@@ -118,9 +117,8 @@ def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
         if total is None:
             return None
         pulled, by, times = (beside(x, total.part.ndim - n.ndim) for x in (has_pulls, n, open))
-        return ticks.plus(
-            total, ticks.times(jnp.where(pulled, ticks.quotient(total, by), unseen), times)
-        )
+        mean = jnp.where(pulled, ticks.quotient(total, by), unseen)
+        return ticks.plus(total, ticks.times(mean, times))
 
     spreads = (more(x, 0) for x in (stats.reward_spread, stats.cost_spread))
     reward, cost = more(stats.reward, 0), more(stats.cost, ticks.ONE)

@@ -63,13 +63,16 @@ class Domain(enum.IntEnum):
     MEANS = 3
 
 
-_FORKED: list[
-    int
-] = []  # processes that were forked from one in which jax had started: its threads are not there
+# Processes that were forked from one in which jax had started: its threads are not there
+_FORKED: list[int] = []
+
+
+def _note_fork() -> None:
+    _FORKED.extend([os.getpid()] * xla_bridge.backends_are_initialized())
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        after_in_child=lambda: _FORKED.extend([os.getpid()] * xla_bridge.backends_are_initialized())
-    )
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def root_key(key: object) -> jax.Array:
@@ -90,18 +93,16 @@ def root_key(key: object) -> jax.Array:
     refuse_traced("key", key)
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         if key.shape != ():
-            raise InputError(
-                f"key: an array of keys of shape {key.shape} given; it must be one key"
-            )
+            given = f"an array of keys of shape {key.shape}"
+            raise InputError(f"key: {given} given; it must be one key")
         if str(kind := jax.random.key_impl(key)) != _IMPL:
             must = f"a {_IMPL} key, as jax.random.key(seed, impl={_IMPL!r}) makes"
             raise InputError(f"key: implementation {kind} given; it must be {must}")
         return key
     words = np.asarray(key) if isinstance(key, (jax.Array, np.ndarray)) else None
     if words is not None and words.dtype == np.uint32 and words.shape == (2,):
-        warnings.warn(
-            "a raw uint32 key was converted to a typed one; use jax.random.key(seed)", stacklevel=3
-        )
+        converted = "a raw uint32 key was converted to a typed one"
+        warnings.warn(f"{converted}; use jax.random.key(seed)", stacklevel=3)
         return jax.random.wrap_key_data(jnp.asarray(words), impl=_IMPL)
     raise bad("key", key, "a key, as jax.random.key(seed) makes")
 
