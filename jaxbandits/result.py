@@ -658,15 +658,13 @@ def doubt_of(result: Result, name: str = "regret") -> str | None:
     benchmark = "fixed" if name == "fixed_regret" else "moving"
     possible = result.ledger.get(f"{benchmark}:expected_clock")
     if benchmark == "moving" and possible is None and np.isnan(result.best_rate).any():
-        return (
-            f"{name}: the most that can be earned in {about.environment or 'this world'} under "
-            f"{about.constraint.get('class', 'this constraint')} is not known; rank by result.reward"
-        )
+        limit, world = about.constraint.get("class", "this constraint"), about.environment
+        most = f"the most that can be earned in {world or 'this world'} under {limit}"
+        return f"{name}: {most} is not known; rank by result.reward"
     if benchmark == "moving" and (apart := _measured_apart(result, possible)) > 0:
-        return (
-            f"{name}: lanes are measured by what their own pulls' mean costs could have earned, which "
-            f"differs by {apart:.3g} in the mean between two settings; rank by result.reward"
-        )
+        measure = "lanes are measured by what their own pulls' mean costs could have earned"
+        differs = f"which differs by {apart:.3g} in the mean between two settings"
+        return f"{name}: {measure}, {differs}; rank by result.reward"
     error = result.ledger.get(f"{benchmark}_error:expected_clock")
     if possible is None or error is None:
         return None
@@ -677,11 +675,11 @@ def doubt_of(result: Result, name: str = "regret") -> str | None:
     if error[at] <= 0.1 * regret[at]:
         return None
     view = "fixed_benchmark_error" if benchmark == "fixed" else "benchmark_error"
-    return (
-        f"{name}: its benchmark is that of sampled contexts, with a standard error of "
-        f"{error[at]:.3g} at the end of instance {result.instances[at]}, where mean regrets are at "
-        f"most {regret[at]:.3g}; see result.{view} (with Rows of contexts it is exact)"
-    )
+    sampled = f"its benchmark is that of sampled contexts, with a standard error of {error[at]:.3g}"
+    place = f"at the end of instance {result.instances[at]}"
+    regrets = f"where mean regrets are at most {regret[at]:.3g}"
+    see = f"see result.{view} (with Rows of contexts it is exact)"
+    return f"{name}: {sampled} {place}, {regrets}; {see}"
 
 
 # --- Pictures
@@ -759,9 +757,8 @@ class ResultPlots:
         doubts += ["benchmark"] * (doubt_of(self._result) is not None)
         doubtful = f" (in doubt: {', '.join(doubts)})" if doubts else ""
         kind = "" if over == "replicate" else " for further instances"
-        known = (
-            f"mean of {units}, 95 % intervals{kind}{doubtful}" if sure else f"{units}, no interval"
-        )
+        known = f"mean of {units}, 95 % intervals{kind}{doubtful}"
+        known = known if sure else f"{units}, no interval"
         names = [settings[x] for x in curves] if isinstance(settings, Mapping) else curves
         figure = self._plots.line_chart(
             np.asarray(self._result.marks),
@@ -777,10 +774,7 @@ class ResultPlots:
     def distribution(
         self, *, path: str | os.PathLike[str] | None = None, width: float | str | None = None
     ) -> Figure:
-        """What share of the runs ended with more than a given regret: heavy tails show at the
-        right.
-
-        A curve that reaches far to the right is a setting of which few runs cost very much.
+        """What share of the runs ended with at least a given regret: heavy tails show at the right.
 
         Args:
             path, width: as in :meth:`regret`.
