@@ -96,16 +96,10 @@ def save_arrays(
 
 
 def of_dataset(data: xarray.Dataset, first: Sequence[str]) -> pandas.DataFrame:
-    """One row for each place of a dataset, the columns ``first`` before the others, units in
-    ``attrs``.
-
-    What has an axis ``resource`` gets a column for each: ``spent_0``, ``spent_1``, …
-    """
+    """One row for each place of a dataset, units in ``attrs``; ``spent_0``, ``spent_1`` of resources."""
     for name in [str(name) for name, x in data.data_vars.items() if "resource" in x.dims]:
-        split = {
-            f"{name}_{i}": data[name].isel(resource=i, drop=True)
-            for i in range(data.sizes["resource"])
-        }
+        count, x = data.sizes["resource"], data[name]
+        split = {f"{name}_{i}": x.isel(resource=i, drop=True) for i in range(count)}
         data = data.drop_vars([name]).assign(split)
     data = data.drop_dims("resource", errors="ignore")
     table = data.to_dataframe().reset_index()
@@ -169,7 +163,6 @@ def finished(
         try:
             write_whole(place, lambda file: file.write(content))
         except OSError as problem:
-            raise bad(
-                "path", str(path), f"a file that can be written ({reason_of(problem)})"
-            ) from None
+            may_be = f"a file that can be written ({reason_of(problem)})"
+            raise bad("path", str(path), may_be) from None
     return figure

@@ -320,9 +320,8 @@ class AverageCost(_RoundClock):
         if (short := lowest > c).any():
             may_be = f"at least {lowest[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm"
             raise bad("c", float(c[short].flat[0]), f"{may_be}(arms)")
-        return dataclasses.replace(
-            self, c=whole.astype(np.int32), rounds=_whole_rounds(self.rounds, environment)
-        )
+        rounds = _whole_rounds(self.rounds, environment)
+        return dataclasses.replace(self, c=whole.astype(np.int32), rounds=rounds)
 
     def audit(self) -> dict[str, Total]:
         """What was not spent of c·t so far, and the largest violation."""
@@ -408,10 +407,7 @@ def charge(state: BudgetState, cost: jax.Array, pays: jax.Array) -> BudgetState:
 def settle(
     state: BudgetState, round: jax.Array, difference: jax.Array, pays: jax.Array
 ) -> BudgetState:
-    """Give ``difference`` (ticks: bound − cost) back to the period in which ``round`` was decided.
-
-    A period that is over and carries nothing over keeps it.
-    """
+    """Give ``difference`` (ticks: bound − cost) back to the period of ``round``, if it still counts."""
     return charge(state, -difference, pays & (state.carries | (round >= state.since)))
 
 

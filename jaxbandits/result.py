@@ -245,9 +245,8 @@ class Result(Shown):
         """
         accounts = {**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}
         sizes = dict(zip(AXES, self.ledger["rounds"].shape, strict=True))
-        return Provenance(
-            self._about(), sizes=sizes, digest=digest_of_arrays(sorted(accounts.items()))
-        )
+        digest = digest_of_arrays(sorted(accounts.items()))
+        return Provenance(self._about(), sizes=sizes, digest=digest)
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each setting, instance, replicate and mark.
@@ -592,11 +591,10 @@ def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
 def _with_benchmark(result: Result) -> Result:
     """The result with what could have been gained by each mark in its ledger."""
     rate = result.best_rate[None, :, None, None]
-    possible = {
-        f"moving:{clock}": ticks.from_units(rate * ticks.to_units(result.ledger[clock]))
-        for clock in ("clock", "expected_clock")
-    }
-    return dataclasses.replace(result, ledger={**result.ledger, **possible})
+    ledger = dict(result.ledger)
+    for clock in ("clock", "expected_clock"):
+        ledger[f"moving:{clock}"] = ticks.from_units(rate * ticks.to_units(ledger[clock]))
+    return dataclasses.replace(result, ledger=ledger)
 
 
 def join_settings(results: Sequence[Result]) -> Result:
@@ -616,9 +614,8 @@ def join_settings(results: Sequence[Result]) -> Result:
         # Sets of several sizes: each policy has a benchmark of its own.
         results = [_with_benchmark(result) for result in results]
     first = results[0]
-    several: Any = {
-        name: tuple(x for r in results for x in getattr(r.about, name)) for name in _BY_SETTING
-    }
+    of = [vars(r.about) for r in results]
+    several: Any = {name: tuple(x for about in of for x in about[name]) for name in _BY_SETTING}
     reasons = [r.about.why_scan for r in results if r.about.why_scan]
     why_scan = "; ".join(dict.fromkeys(reasons)) or None
     return dataclasses.replace(
@@ -650,10 +647,7 @@ def _measured_apart(result: Result, possible: np.ndarray | None) -> float:
 
 
 def doubt_of(result: Result, name: str = "regret") -> str | None:
-    """Why means of this regret do not rank policies, in a line; None where they do.
-
-    Its benchmark is not known, or its chance exceeds a tenth of all mean regrets.
-    """
+    """Why means of this regret do not rank policies, in a line; None where they do."""
     about = result.about
     benchmark = "fixed" if name == "fixed_regret" else "moving"
     possible = result.ledger.get(f"{benchmark}:expected_clock")

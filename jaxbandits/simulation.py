@@ -157,10 +157,8 @@ def simulate(
         is_early = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
         if early := int(((result.ended == ready.ends_with) & is_early).sum()):
             ended = f"{early} of {is_early.size} lanes ended by {type(ready).__name__}.ended before their clock did"
-            warnings.warn(
-                f"{ended}: their regret means nothing; see result.rounds and result.spent",
-                stacklevel=3,
-            )
+            see = "their regret means nothing; see result.rounds and result.spent"
+            warnings.warn(f"{ended}: {see}", stacklevel=3)
     return result
 
 
@@ -192,10 +190,7 @@ def labelled(
     constraint: Constraint,
     origin: Mapping[str, Any],
 ) -> Result:
-    """The result of one task of a layout, from the accounts of its lanes, ``[lane, …]``.
-
-    ``constraint`` is the user's own, not yet prepared.
-    """
+    """The result of one task, of its lanes' accounts ``[lane, …]``; ``constraint``: the user's own."""
     task, settings = layout.tasks[number], layout.settings[number]
     instance = task.places(np.arange(task.order.size))[1]
     accounts, world = dict(ledger), task.environment

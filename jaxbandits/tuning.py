@@ -73,9 +73,8 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
 
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
         environment = FAMILIES[family](key, count, arms)
-        return environment, TotalBudget(
-            budget * environment.values()[1].min(axis=1), last_pull="counts"
-        )
+        cheapest = environment.values()[1].min(axis=1)
+        return environment, TotalBudget(budget * cheapest, last_pull="counts")
 
     return problem
 
@@ -344,16 +343,13 @@ def tune(
     ) -> tuple[Any, Any, int]:
         """Each instance's regret ``[I]``, slopes by ln(parameter) ``[I, P]``; two runs each."""
         if isinstance(policy, RandomisedPolicy):
-            at_theta = policy_with(theta)
-            regret, score, rounds = policy_score.play_runs(
-                at_theta, world, limit, paths, key, 1, 2, **options
-            )
+            lanes = policy_with(theta), world, limit, paths, key
+            regret, score, rounds = policy_score.play_runs(*lanes, 1, 2, **options)
             slope = (centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
             return regret[0, :, 0].mean(axis=1), slope[0, :, 0] * theta, rounds
         leaves = Settings.of(policy_with(theta), world.instances, world.spec).policy
-        regret, slope, rounds = smoothed.pair_slopes(
-            leaves, world, limit, paths, key, sigma, 1, **options
-        )
+        lanes = leaves, world, limit, paths, key
+        regret, slope, rounds = smoothed.pair_slopes(*lanes, sigma, 1, **options)
         return regret[0, :, 0], slope[0, :, 0], rounds
 
     def play(rows: np.ndarray, part: int, count: int) -> tuple[np.ndarray, int]:
@@ -372,9 +368,8 @@ def tune(
     # the best arm for good. A step in proportion to the gradient follows the mean of the two; Adam,
     # which divides by the gradient's own size, follows the many: on 50 Bernoulli arms it ended at ρ
     # = 0.10, where the mean regret is twice that of ρ = ½.
-    plain = optax.chain(
-        optax.clip(3.0), optax.sgd(optax.cosine_decay_schedule(1.0, steps, alpha=0.1))
-    )
+    rate = optax.cosine_decay_schedule(1.0, steps, alpha=0.1)
+    plain = optax.chain(optax.clip(3.0), optax.sgd(rate))
     climb, began, log_theta = optimizer or plain, time.perf_counter(), np.log(start)
     state = climb.init(log_theta.astype(np.float32))
     path_taken, regrets, slopes, rounds = [start], [], [], 0
@@ -383,12 +378,9 @@ def tune(
         world = problem(jax.random.fold_in(at, 0), instances)
         regret, slope, more = slopes_at(np.exp(log_theta), *world, jax.random.fold_in(at, 1))
         relative = slope.mean(axis=0) / max(float(regret.mean()), 1e-12)
-        updates, state = climb.update(
-            relative.astype(np.float32), state, log_theta.astype(np.float32)
-        )
-        log_theta = np.asarray(
-            optax.apply_updates(log_theta.astype(np.float32), updates), np.float64
-        )
+        now = log_theta.astype(np.float32)
+        updates, state = climb.update(relative.astype(np.float32), state, now)
+        log_theta = np.asarray(optax.apply_updates(now, updates), np.float64)
         for name, value in zip(paths, np.exp(log_theta), strict=True):
             as_played(name, value, {})
         path_taken.append(np.exp(log_theta))
@@ -407,9 +399,7 @@ def tune(
     better = apart["smaller"].values  # clearly, than the tuned value, which is not among them
     taken = int(np.where(better, means, np.inf).argmin())
     ends = np.stack([apart[x].values for x in ("difference", "low", "high")], axis=1)[1:]
-    over_start, *over_best = (
-        Estimate(value, low, high, fresh, ()) for value, low, high in ends.tolist()
-    )
+    over_start, *over_best = (Estimate(*of_rival, fresh, ()) for of_rival in ends.tolist())
     return Tuned(
         policy=policy_with(compared[taken]),
         values=named[taken],

@@ -298,12 +298,8 @@ def _look(owner: Any) -> dict[Any, Any]:
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``jax.jit``, whose program belongs to what was traced where an argument has code of the
-    user's.
-
-    That is looked at once for each such object: who wants to know of later changes gives a copy.
-    What is given by keyword is static.
-    """
+    """``jax.jit``, whose program belongs to what was traced of a user's code; keywords are static."""
+    # That is looked at once for each such object: who wants to know of later changes gives a copy.
 
     @functools.partial(jax.jit, static_argnums=0)
     def compiled(static: tuple[tuple[str, Any], ...], *args: Any) -> Any:

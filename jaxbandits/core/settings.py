@@ -187,12 +187,9 @@ def label(
     hidden: Sequence[str] = (),
     digits: int = _DIGITS,
 ) -> str:
-    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number the class and its static
-    fields only.
-
-    The class is called ``name``, and ``hidden`` fields are left out. A class may say by ``called``
-    what it makes of the name of the policy inside.
-    """
+    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number only class and static fields."""
+    # The class is called ``name``, and ``hidden`` fields are left out. A class may say by
+    # ``called`` what it makes of the name of the policy inside.
     if not name and (called := getattr(type(policy), "called", "")):
         return called.format(label(policy.policy, setting, digits=digits))
     parts = []

@@ -36,6 +36,7 @@ from jaxbandits.core.checks import InputError, bad, refuse_traced, whole_number
 
 _IMPL = "threefry2x32"
 _Words = TypeVar("_Words", jax.Array, np.ndarray)
+_Pair = tuple[jax.Array, jax.Array]
 
 
 class Role(enum.IntEnum):
@@ -76,15 +77,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def root_key(key: object) -> jax.Array:
-    """Check a user's key and give it back as a typed threefry key.
-
-    A raw ``uint32[2]`` key (``jax.random.PRNGKey``) is converted, with a warning.
-
-    Raises:
-        InputError: anything else than one scalar threefry2x32 key.
-        RuntimeError: in a process that was forked after jax had started, where every call of jax
-            waits for ever.
-    """
+    """A user's key, checked, as a typed threefry key; a raw ``uint32[2]`` one with a warning."""
     if _FORKED:
         raise RuntimeError(
             "this process was forked after jax had started, and jax would wait here for ever; start processes by "
@@ -141,28 +134,23 @@ def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> ja
     return jnp.stack(once(*threefry2x32((data[0], data[1]), place)))
 
 
-def once(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """``x`` and ``y`` (uint32, of one shape), computed once and together on CPU; elsewhere nothing
-    is done.
-
-    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end: a whole
-    hash, for each word and for each reader. What a reduction ends with is stored instead, here one
-    over a pair whose other half is 0. On GPU such a reduction costs a warp for each pair, and
-    nothing is repeated without it.
-    """
+def once(x: jax.Array, y: jax.Array) -> _Pair:
+    """``x`` and ``y`` (uint32, of one shape), computed once and together on CPU; elsewhere as ever."""
+    # XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end: a
+    # whole hash, for each word and for each reader. What a reduction ends with is stored instead,
+    # here one over a pair whose other half is 0. On GPU such a reduction costs a warp for each
+    # pair, and nothing is repeated without it.
     return tuple(_once.bind(x, y))  # type: ignore[no-untyped-call]
 
 
-def _as_reduction(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _as_reduction(x: jax.Array, y: jax.Array) -> _Pair:
     first = jax.lax.iota(jnp.int32, 2) == 0
     pairs = jnp.where(first, x[..., None], 0), jnp.where(first, y[..., None], 0)
     zeros = jnp.uint32(0), jnp.uint32(0)
     return tuple(jax.lax.reduce(pairs, zeros, _either, (x.ndim,)))
 
 
-def _either(
-    a: tuple[jax.Array, jax.Array], b: tuple[jax.Array, jax.Array]
-) -> tuple[jax.Array, jax.Array]:
+def _either(a: _Pair, b: _Pair) -> _Pair:
     return a[0] | b[0], a[1] | b[1]
 
 
@@ -217,9 +205,8 @@ def lane_words(
         >>> jax.random.key_data(domain_key(lane_key(root, 3, 5), Domain.WORLD)).tolist()
         [3509110433, 1739268132]
     """
-    key = threefry2x32_of(
-        (root[:1], root[1:]), (instance.astype(np.uint32), replicate.astype(np.uint32))
-    )
+    ids = instance.astype(np.uint32), replicate.astype(np.uint32)
+    key = threefry2x32_of((root[:1], root[1:]), ids)
     place = np.zeros(1, np.uint32), np.asarray(domain, np.uint32)
     return np.stack(threefry2x32_of(key, place), axis=-1)
 

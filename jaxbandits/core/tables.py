@@ -56,10 +56,7 @@ def ticks32(units: np.ndarray) -> np.ndarray:
 
 
 def check_unit(name: str, values: np.ndarray, *, rows: bool = False) -> None:
-    """Raise :class:`InputError` unless all values are in [0, 1], and none but 0 rounds to no tick.
-
-    Of ``rows`` of a log each may round to no tick, but not their mean.
-    """
+    """Raise :class:`InputError` for a value outside [0, 1], or (of ``rows``: a mean) below half a tick."""
     wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
     if wrong.any():
         first = f"{values[wrong].flat[0]:g}"

@@ -18,11 +18,7 @@ LEVEL = 0.95
 
 
 def cases_of(regrets: Sequence[xarray.DataArray], over: str) -> list[xarray.Dataset]:
-    """:func:`dominance` of several tables at once, each with the ``regret`` of every run in it.
-
-    With a confidence of at least 95 % all intervals of all tables hold at once, so the least mean
-    may be looked for first.
-    """
+    """:func:`dominance` of several tables, all at once with 95 %, each with its runs' ``regret``."""
     level = 1 - (1 - LEVEL) / len(regrets)
     return [dominance(x, over=over, level=level).assign(regret=x) for x in regrets]
 

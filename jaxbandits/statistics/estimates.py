@@ -325,10 +325,8 @@ def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> lis
     count, places = values.shape
     largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
     doubts = doubts_of(largest[None], over, "mean of the tail", level)
-    return [
-        few_in_tail(count, places, tail, over),
-        *(doubt for doubt in doubts if doubt.name != "few units"),
-    ]
+    others = (doubt for doubt in doubts if doubt.name != "few units")
+    return [few_in_tail(count, places, tail, over), *others]
 
 
 def units_of(over: str, count: int | None = None) -> str:

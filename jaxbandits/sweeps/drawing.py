@@ -101,10 +101,8 @@ def draw_case(
     best = min(curves, key=lambda curve: float(curve.regret.value[curve.best]))
     from_best = found.cases[cell].isel(against=found.rows(best.policy)[best.best])
     for number, curve in enumerate(curves):
-        apart, (colour, marker, dashes) = (
-            from_best.isel(setting=found.rows(curve.policy)),
-            nth_look(number),
-        )
+        colour, marker, dashes = nth_look(number)
+        apart = from_best.isel(setting=found.rows(curve.policy))
         # Side by side: bars of several policies at one value would hide each other.
         aside, at = number - (len(curves) - 1) / 2, curve.parameters[name]
         x = at * 1.03**aside if log else at + aside * np.ptp(at) / 80

@@ -82,10 +82,9 @@ class SweepResult(Shown):
             curve = self.curve(policy, environment, budget)
             numbers = [getattr(curve.regret, end).values for end in ends[0]]
             numbers += [curve.apart[end].values for end in ends[1]]
+            absent = [None] * len(numbers[0])
             for i, alike in enumerate(curve.indistinguishable.tolist()):
-                values = [
-                    x[i] if (x := curve.parameters.get(n)) is not None else None for n in names
-                ]
+                values = [curve.parameters.get(name, absent)[i] for name in names]
                 of_setting = [*values, *(x[i] for x in numbers), i == curve.best, alike]
                 rows.append([environment, budgets[budget], policy, *of_setting])
         head = ["environment", "budget", "policy", *names, "regret", "low", "high", "difference"]
@@ -144,9 +143,8 @@ class SweepResult(Shown):
         self.parameters(policy)
         if (environment, budget) not in self.plan.layouts:
             raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
-        return Curve.of(
-            policy, self.cases[environment, budget], self.plan.parameters[policy], self.rows(policy)
-        )
+        case, parameters = self.cases[environment, budget], self.plan.parameters[policy]
+        return Curve.of(policy, case, parameters, self.rows(policy))
 
     def provenance(self) -> Provenance:
         """As :meth:`Result.provenance`, of all worlds and budgets: what differs between them is a list.

@@ -209,13 +209,11 @@ class Dispatch:
         if executor is None:
             devices = jax.local_devices()
             if (kind := jax.default_backend()) != plan.platform:
-                missing = (
-                    f"{len(blocks)} of {len(plan.blocks)} blocks are missing, which were begun"
+                missing = f"{len(blocks)} of {len(plan.blocks)} blocks are missing"
+                must = (
+                    f"begun on {plan.platform!r}: they must be played there, or in another folder"
                 )
-                must = "they must be played there, or in another folder"
-                raise InputError(
-                    f"devices: of kind {kind!r}; {missing} on {plan.platform!r}: {must}"
-                )
+                raise InputError(f"devices: of kind {kind!r}; {missing}, which were {must}")
             count = workers or pool.usual_workers(devices)
             self.threads = pool.Workers(devices, count)
             about = {"devices": len(devices), "platform": kind, "workers": count}

@@ -268,10 +268,8 @@ def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> 
         widths = [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1)
         return np.pad(x, widths, mode="edge") if core else x
 
-    return {
-        "policies": map_leaves(policy, pad_leaf),
-        "environment": jax.tree_util.tree_map_with_path(pad, environment),
-    }
+    environment = jax.tree_util.tree_map_with_path(pad, environment)
+    return {"policies": map_leaves(policy, pad_leaf), "environment": environment}
 
 
 def order_and_chunks_change_nothing(subject: Subject) -> None:

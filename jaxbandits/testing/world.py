@@ -251,9 +251,8 @@ def _available(environment: Environment, instance: int, words: jax.Array) -> Non
         says, valid = "is not", "valid"
         if available[arm]:
             says, valid = "is", "not valid (its mean cost is −1, say)"
-        raise AssertionError(
-            f"{place} says that arm {arm} {says} there, and a pull of it is {valid}"
-        )
+        there = f"arm {arm} {says} there, and a pull of it is {valid}"
+        raise AssertionError(f"{place} says that {there}")
 
 
 _OPEN_ROUNDS = 256
@@ -292,9 +291,8 @@ def _keeps_its_opening(environment: Environment, instance: int, words: jax.Array
     for round, arm in np.argwhere(is_open != valid)[:1]:
         says, but = ("is open", "not valid") if is_open[round, arm] else ("is closed", "valid")
         place = f"instance {instance}: in round {round + 1}"
-        raise AssertionError(
-            f"{place} `open` says that arm {arm} {says}, and a pull of it is {but}"
-        )
+        both = f"arm {arm} {says}, and a pull of it is {but}"
+        raise AssertionError(f"{place} `open` says that {both}")
     # [earlier, round]: an arm that was closed is open. Elsewhere than by address a pull between may
     # have opened it.
     opens = np.triu((is_open[None] & ~is_open[:, None]).any(axis=2), 1)
@@ -353,13 +351,7 @@ def _lanes_differ(
 
 
 def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, str]]:
-    """How far the mean reward and the mean cost of every valid action are from the stated ones, and
-    which one it is.
-
-    In standard errors, or rather what a normal law has for the same chance: that of 0-or-1 outcomes
-    is exact, and where few outcomes differ from the commonest one (rare successes) no normal law
-    holds, but Hoeffding's bound.
-    """
+    """How far mean rewards and costs of valid actions are from the stated ones, see :func:`distance`."""
     scores = list[tuple[float, str]]()
     for name in ("reward", "cost"):
         sample, stated = getattr(outcomes, name), getattr(outcomes, f"expected_{name}")
@@ -386,6 +378,8 @@ _FEW = 300  # outcomes other than the commonest, for the mean to be near enough 
 
 def distance(sample: np.ndarray, stated: np.ndarray, low: float, high: float) -> float:
     """Distance of a mean in ``low … high`` from the stated one, in standard errors."""
+    # Or what a normal law has for the same chance: that of 0-or-1 outcomes is exact, and where few
+    # outcomes differ from the commonest one no normal law holds, but Hoeffding's bound.
     from scipy import stats as laws  # slow to import
 
     number = sample.size
