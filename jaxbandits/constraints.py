@@ -582,23 +582,22 @@ def rounds_of(constraint: Constraint) -> np.ndarray | None:
 class Pace(NamedTuple):
     """What a constraint lets a round spend, for bounds on what a round can earn."""
 
-    # f64[instance, J], none for a horizon; None: money alone is the clock
-    budget: np.ndarray | None
-    # f64[instance]: units of the clock that a round takes, or 1 where money is the clock
-    units: np.ndarray
+    budget: np.ndarray | None  # f64[instance, J], J = 0: a horizon; None: money alone is the clock
+    units: np.ndarray  # f64[instance]: of the clock in a round, or 1 where money is the clock
 
 
 def a_round(constraint: Constraint) -> Pace | None:
     """Host: the pace of a prepared constraint; None for a class of one's own."""
+    spend: np.ndarray | None = None
     if isinstance(constraint, Horizon):
-        ones = np.ones(np.shape(constraint.rounds))
-        return Pace(np.zeros((ones.size, 0)), ones)
-    if isinstance(constraint, AverageCost):
-        c = ticks.to_units(constraint.c)
-        return Pace(c.reshape(c.shape[0], -1), np.ones(c.shape[0]))
-    if isinstance(constraint, _Tables):
-        budget = ticks.to_units(ticks.join(constraint.grants)) / np.asarray(constraint.ends)[:, -1:]
-        return Pace(budget, np.ones(len(budget)))
+        spend = np.zeros((np.size(constraint.rounds), 0))
+    elif isinstance(constraint, AverageCost):
+        spend = ticks.to_units(constraint.c).reshape(len(np.asarray(constraint.c)), -1)
+    elif isinstance(constraint, _Tables):
+        ends = np.asarray(constraint.ends)[:, -1:]
+        spend = ticks.to_units(ticks.join(constraint.grants)) / ends
+    if spend is not None:
+        return Pace(spend, np.ones(len(spend)))
     if isinstance(constraint, TotalBudget):
         budget = ticks.to_units(ticks.join(constraint.budget))
         if constraint.rounds is None:

@@ -50,10 +50,8 @@ def _words(key: jax.Array, round: jax.Array, role: int, arms: int) -> tuple[jax.
 
 
 def _of_arms(wide: jax.Array, arms: int) -> jax.Array:
-    """The first ones of more draws than there are arms, all of which are made (see ``fast_width``).
-
-    XLA on CPU would make those alone that are taken; what a reduction ends with it stores.
-    """
+    """The first ones of more draws than there are arms, all of which are made (see ``fast_width``)."""
+    # XLA on CPU would make those alone that are taken; what a reduction ends with it stores.
     if wide.shape[0] == arms:
         return wide
     first = jax.lax.iota(jnp.int32, 2) == 0

@@ -195,16 +195,7 @@ def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
 def lane_words(
     root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, domain: Domain | np.ndarray
 ) -> np.ndarray:
-    """Host: words ``u32[lane, 2]`` of :func:`domain_key` for many lanes, so that no program hashes
-    them again; for several domains ``[domain, 1]`` at once ``[domain, lane, 2]``.
-
-    Example:
-        >>> root = jax.random.key(7)
-        >>> lane_words(np.asarray(jax.random.key_data(root)), np.array([3]), np.array([5]), Domain.WORLD)[0].tolist()
-        [3509110433, 1739268132]
-        >>> jax.random.key_data(domain_key(lane_key(root, 3, 5), Domain.WORLD)).tolist()
-        [3509110433, 1739268132]
-    """
+    """Host: :func:`domain_key` of many lanes, ``u32[lane, 2]``; of domains ``[domain, 1]`` one more axis."""
     ids = instance.astype(np.uint32), replicate.astype(np.uint32)
     key = threefry2x32_of((root[:1], root[1:]), ids)
     place = np.zeros(1, np.uint32), np.asarray(domain, np.uint32)
@@ -225,11 +216,9 @@ def priorities(word: jax.Array, arms: int) -> jax.Array:
 
 
 def priority(word: jax.Array, arm: jax.Array) -> jax.Array:
-    """The place of each ``arm`` (ids, any shape) in the random order of ``word``.
-
-    Each arm's value mixes ``word`` with the arm's id (the finaliser of MurmurHash3), so a further
-    arm changes no other arm's value, and one hash a round serves ties among any number of arms.
-    """
+    """The place of each ``arm`` (ids, any shape) in the random order of ``word``."""
+    # The finaliser of MurmurHash3: a further arm changes no other arm's value, and one hash a round
+    # serves ties among any number of arms.
     x = word ^ (arm.astype(jnp.uint32) * jnp.uint32(0x9E3779B9))
     x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
     x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)

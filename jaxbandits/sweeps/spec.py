@@ -184,11 +184,9 @@ _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as
 
 
 def describe(value: Any, place: str = "spec") -> Any:
-    """A value as JSON that is equal if and only if the value is; an InputError for what cannot be
-    told apart.
-
-    Of the user's functions and classes the name: what they do is in the digests of what was traced.
-    """
+    """A value as JSON that is equal if and only if the value is; InputError if none can be."""
+    # Of the user's functions and classes the name: what they do is in the digests of what was
+    # traced.
     plain = isinstance(value, (bool, int, float, str, type(None)))
     if plain and not isinstance(value, enum.Enum):
         return value
@@ -424,9 +422,7 @@ def _lay_out(spec: Sweep, policies: Any, environment: Environment, limit: Constr
 def _parts(
     layout: Layout, task: driver.Task, block_seconds: float
 ) -> list[tuple[np.ndarray, float, float]]:
-    """(lanes, seconds, rounds) of each block: lanes in order of their expected length, cut so that
-    each block is about as much work.
-    """
+    """(lanes, seconds, rounds) of each block of about as much work; long lanes come first."""
     rounds, spec = layout.expected[task.places(task.order)[1]], task.environment.spec
     a_round, an_arm, _ = _speed(task)
     seconds = rounds * (a_round + an_arm * getattr(spec, "pairs", getattr(spec, "arms", 16)))

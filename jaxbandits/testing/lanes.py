@@ -118,11 +118,9 @@ ULPS = 4
 
 
 def equal(must: Any, got: Any, label: str, terms: Any = None) -> None:
-    """Assert that two trees are equal to the bit; two NaN count as equal.
-
-    Where ``must`` was computed from ``terms``, a tree of the same shapes, a float may be 4 units in
-    the last place of itself or of its term apart: a sum is rounded as its larger term is.
-    """
+    """Assert that two trees are equal to the bit, NaN too; to 4 ULPs of ``terms``, if these are given."""
+    # Where ``must`` was computed from ``terms``, a float may be as many units of its term apart: a
+    # sum is rounded as its larger term is.
     paths = jax.tree_util.tree_leaves_with_path(must)
     before = [None] * len(paths) if terms is None else jax.tree.leaves(terms)
     for (path, a), b, was in zip(paths, jax.tree.leaves(got), before, strict=True):
