@@ -684,12 +684,7 @@ _MOST_SETTINGS = 20
 
 
 class ResultPlots:
-    """``result.plot``; every method gives a matplotlib figure, and writes it to ``path``, if there
-    is one.
-
-    Args:
-        result: what is drawn, at most 20 settings of it (``result.sel`` takes some).
-    """
+    """``result.plot`` of at most 20 settings: matplotlib figures, also written to ``path``."""
 
     def __init__(self, result: Any):
         if len(result.settings) > _MOST_SETTINGS:

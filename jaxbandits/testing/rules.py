@@ -239,10 +239,8 @@ def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
 
 
 def arms_axis(environment: Environment) -> int | None:
-    """The last axis of the table that says which arms exist (it may have one of segments before).
-
-    None without it, and where each arm has a row of the context: its law draws so many rows.
-    """
+    """The last axis of the table that says which arms exist, if there is one, and only arms have it."""
+    # Where each arm has a row of the context, its law draws so many rows.
     if len(getattr(environment.spec, "context", None) or ()) == 2:
         return None
     leaves = jax.tree_util.tree_leaves_with_path(environment)

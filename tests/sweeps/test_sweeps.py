@@ -164,20 +164,6 @@ def test_as_data_frames(done):
     np.testing.assert_array_equal(frame.regret.to_numpy(), cells.values.ravel())
 
 
-def test_settings_and_environments_do_not_touch_each_other(done):
-    part = sweep(
-        spec(
-            policies=jb.policies.OmegaUCB(rho=[0.25]),
-            environments={"two": world(2)},
-            budgets=[16.0],
-        )
-    )
-    whole = (
-        done[1].data.sel(environment=["two"], budget=[16.0]).isel(setting=[1], instance=slice(2))
-    )
-    np.testing.assert_array_equal(part.data["regret"].values, whole["regret"].values)
-
-
 def test_censored_arms_on_a_horizon():
     result = sweep(
         Sweep(
@@ -582,6 +568,7 @@ def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
         (tmp_path / "spec.py").write_text(f"# {comment}\n{text}")
         return make_plan(load_spec(str(tmp_path / "spec.py"))).identity["code"]
 
+    assert make_plan(spec()).identity["code"] == {}  # this package's code has its version only
     first = code()
     assert list(first) == ["Mine on FiniteArms"]
     assert first == code(comment="two") != code(factor=3)
@@ -589,15 +576,8 @@ def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
     # What the host asks for is no part of a trace, and counts too.
     world = f"World(**{{field.name: getattr({ARMS}, field.name) for field in dataclasses.fields(World)}})"
     assert code(world=world) != code(world=world, best=0.5)
-    assert (
-        code(limit="Rounds(20)")
-        == code(limit="Rounds(20)")
-        != code(limit="Rounds(20)", clock=2**23)
-    )
-
-
-def test_a_sweep_of_this_packages_code_has_its_version_only():
-    assert make_plan(spec()).identity["code"] == {}
+    limit = "Rounds(20)"
+    assert code(limit=limit) == code(limit=limit) != code(limit=limit, clock=2**23)
 
 
 def test_another_process_makes_the_same_sweep(tmp_path):
