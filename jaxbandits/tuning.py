@@ -234,10 +234,10 @@ class Tuned:
 def _less(gain: Estimate, reference: str) -> str:
     """How much less, or more, than ``reference`` the tuned value's regret is."""
     sure = "clear" if gain.low > 0 or gain.high < 0 else "not clear"
-    ends = gain.value, gain.low, gain.high
-    if gain.value < 0:  # a difference without a double negative
-        ends = -gain.value, -gain.high, -gain.low
-    text = "{:.4g} [{:.4g}, {:.4g}] {}".format(*ends, "less" if gain.value >= 0 else "more")
+    value, low, high, less = gain.value, gain.low, gain.high, "less"
+    if value < 0:  # a difference without a double negative
+        value, low, high, less = -value, -high, -low, "more"
+    text = f"{value:.4g} [{low:.4g}, {high:.4g}] {less}"
     return f"the tuned value's is {text} than {reference} (paired, {sure})"
 
 
@@ -399,7 +399,7 @@ def tune(
     better = apart["smaller"].values  # clearly, than the tuned value, which is not among them
     taken = int(np.where(better, means, np.inf).argmin())
     ends = np.stack([apart[x].values for x in ("difference", "low", "high")], axis=1)[1:]
-    over_start, *over_best = (Estimate(*of_rival, fresh, ()) for of_rival in ends.tolist())
+    over_start, *over_best = (Estimate(x, low, high, fresh, ()) for x, low, high in ends.tolist())
     return Tuned(
         policy=policy_with(compared[taken]),
         values=named[taken],

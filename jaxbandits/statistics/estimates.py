@@ -570,10 +570,10 @@ def tail_share(
         _, low, high = mean_ends(spread[None], level)
         odds = np.log(inner / (1 - inner))
         known = inner == share
-        ends = (np.where(known, 1 / (1 + np.exp(-odds - x)), np.nan) for x in (low, high))
+        low, high = (np.where(known, 1 / (1 + np.exp(-odds - x)), np.nan) for x in (low, high))
         shortage = few_in_tail(len(pooled), pooled.shape[1], tail, over)
         doubts = [shortage, *doubts_of(pooled[None], over, "mean", level)]
-        return IntervalEnds(share, *ends, doubts)
+        return IntervalEnds(share, low, high, doubts)
 
     return interval(x, over, level, ends)
 

@@ -239,8 +239,8 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
         labels += [f"{policy} {text}".strip() if count > 1 else policy for text in texts]
     budgets = np.array(plan.budgets, np.float64)
     if plan.spec.budgets is None:  # the one end of the clock, NaN if instances differ in it
-        ends = [ticks.join(unit.task.marks)[:, -1] for unit in plan.units]
-        ends = np.unique(np.concatenate(ends))
+        parts = [ticks.join(unit.task.marks)[:, -1] for unit in plan.units]
+        ends = np.unique(np.concatenate(parts))
         budgets = np.array([ticks.to_units(ends[0]) if ends.size == 1 else np.nan])
     clock = plan.units[0].task.constraint.clock_name
     share = {"units": "1", "long_name": f"share of the clock ({clock})"}
@@ -256,8 +256,8 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
         "mark": ("mark", plan.shares, share),
     }
     for name in dict.fromkeys(name for swept in plan.parameters.values() for name in swept):
-        absent = {policy: np.full(count, np.nan) for policy, count in counts.items()}
-        of_each = [plan.parameters[policy].get(name, absent[policy]) for policy in counts]
+        nothing = {policy: np.full(count, np.nan) for policy, count in counts.items()}
+        of_each = [plan.parameters[policy].get(name, nothing[policy]) for policy in counts]
         coords[name] = ("setting", np.concatenate(of_each), {"long_name": f"parameter {name}"})
     data: dict[str, Any] = {}
     for name, x in arrays.items():
