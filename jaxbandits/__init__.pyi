@@ -3,7 +3,6 @@ from . import core as core
 from . import draws as draws
 from . import environments as environments
 from . import gradients as gradients
-from . import interfaces as interfaces
 from . import oracles as oracles
 from . import policies as policies
 from . import statistics as statistics

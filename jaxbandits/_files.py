@@ -1,13 +1,11 @@
-"""Files written whole or not at all, read without unpickling; tables of pandas and polars."""
+"""Files written whole or not at all, read without unpickling; tables of pandas; pictures."""
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import secrets
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,11 +13,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from jaxbandits.core.checks import InputError, bad, quoted
+from jaxbandits.core.checks import bad
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
-    import polars
     import xarray
     from matplotlib.figure import Figure
 
@@ -64,11 +61,8 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: bool = F
     for name, value in arrays.items():
         # An object, a key of jax
         if getattr(getattr(value, "dtype", None), "kind", None) not in tuple("biufU"):
-            raise bad(
-                f"arrays: {name}",
-                value,
-                "an array of numbers, truth values or text (nothing is pickled)",
-            )
+            may_be = "an array of numbers, truth values or text (nothing is pickled)"
+            raise bad(f"arrays: {name}", value, may_be)
     save = np.savez_compressed if compressed else np.savez
     save(file, **arrays)  # type: ignore[arg-type]
 
@@ -94,37 +88,25 @@ def save_arrays(
         # No fault of the name
         if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
             raise
-        raise bad(
-            argument, str(path), f"a file that can be written ({reason_of(problem)})"
-        ) from None
+        may_be = f"a file that can be written ({reason_of(problem)})"
+        raise bad(argument, str(path), may_be) from None
 
 
-# --- results as tables of pandas and polars; neither is imported before it is asked for ------------------------
+# --- results as tables of pandas, which is not imported before it is asked for -----------------------------------
 
 
 def of_dataset(data: xarray.Dataset, first: Sequence[str]) -> pandas.DataFrame:
-    """One row for each place of a dataset, the columns ``first`` before the others, units in
-    ``attrs``.
-
-    What has an axis ``resource`` gets a column for each: ``spent_0``, ``spent_1``, …
-    """
+    """One row for each place of a dataset, units in ``attrs``; ``spent_0``, ``spent_1`` of resources."""
     for name in [str(name) for name, x in data.data_vars.items() if "resource" in x.dims]:
-        split = {
-            f"{name}_{i}": data[name].isel(resource=i, drop=True)
-            for i in range(data.sizes["resource"])
-        }
+        count, x = data.sizes["resource"], data[name]
+        split = {f"{name}_{i}": x.isel(resource=i, drop=True) for i in range(count)}
         data = data.drop_vars([name]).assign(split)
     data = data.drop_dims("resource", errors="ignore")
     table = data.to_dataframe().reset_index()
     columns = dict.fromkeys([*(name for name in first if name in table), *table.columns])
     frame = table[list(columns)]
-    frame.attrs = {
-        "units": {
-            str(name): x.attrs["units"]
-            for name, x in data.variables.items()
-            if x.attrs.get("units")
-        }
-    }
+    units = {str(name): x.attrs.get("units") for name, x in data.variables.items()}
+    frame.attrs = {"units": {name: unit for name, unit in units.items() if unit}}
     return frame
 
 
@@ -132,22 +114,9 @@ def of_rows(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> pand
     """Rows that share their columns; a unit is also that of the columns NAME_low and NAME_high."""
     import pandas
 
-    frame = pandas.DataFrame(list(rows))
-    frame.attrs = {
-        "units": {name + end: unit for name, unit in units.items() for end in ("", "_low", "_high")}
-    }
+    frame, ends = pandas.DataFrame(list(rows)), ("", "_low", "_high")
+    frame.attrs = {"units": {name + end: unit for name, unit in units.items() for end in ends}}
     return frame
-
-
-def in_polars(table: pandas.DataFrame) -> polars.DataFrame:
-    """The same table for polars, without pyarrow."""
-    try:
-        import polars
-    except ImportError:
-        raise InputError("polars: it is not installed: pip install '.[polars]'") from None
-    return polars.DataFrame(
-        {name: x.to_numpy() if x.dtype.kind in "iufb" else x.to_list() for name, x in table.items()}
-    )
 
 
 # --- pictures --------------------------------------------------------------------------------------------------
@@ -194,41 +163,6 @@ def finished(
         try:
             write_whole(place, lambda file: file.write(content))
         except OSError as problem:
-            raise bad(
-                "path", str(path), f"a file that can be written ({reason_of(problem)})"
-            ) from None
+            may_be = f"a file that can be written ({reason_of(problem)})"
+            raise bad("path", str(path), may_be) from None
     return figure
-
-
-# --- the folder of a command's results -------------------------------------------------------------------------
-
-
-def check_folder(argument: str, out: str, files: Sequence[str], job: str) -> None:
-    """Find out before the work whether the files can be written, and replace nothing but results of
-    the same job.
-
-    ``files`` are those that the command ``job`` will write, ``run.json`` among them; the folder
-    need not be there yet.
-    """
-    if not out.strip():
-        raise bad(argument, out, "the name of a folder")
-    nearest = Path(out)
-    try:
-        while not nearest.exists():
-            nearest = nearest.parent
-        tempfile.TemporaryFile(dir=nearest).close()
-    except OSError as problem:
-        reason = f"{quoted(str(nearest))}: {reason_of(problem)}"
-        raise bad(argument, out, f"a folder that can be written ({reason})") from None
-    existing = [name for name in files if (Path(out) / name).exists()]
-    try:
-        writer = str(json.loads((Path(out) / "run.json").read_bytes())["command"]).split()[1]
-    except (OSError, ValueError, LookupError, TypeError):  # none of ours
-        writer = ""
-    if existing and writer != job:
-        names = ", ".join(existing)
-        raise bad(
-            argument,
-            out,
-            f"another folder: {names} in it would be replaced, not written by this job",
-        )

@@ -39,11 +39,7 @@ DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 def nth_look(number: int) -> tuple[str, str, Any]:
     """Colour, marker and dashes of a picture's n-th curve, n from 0."""
-    return (
-        COLOURS[number % len(COLOURS)],
-        MARKERS[number % len(MARKERS)],
-        DASHES[number % len(DASHES)],
-    )
+    return COLOURS[number % 7], MARKERS[number % 8], DASHES[number % 5]
 
 
 class Picture(Figure):
@@ -75,13 +71,9 @@ def encoded(figure: Figure, form: str = "png", dpi: int = 150) -> bytes:
 
 def say_logarithmic(figure: Figure) -> Figure:
     """The labels of logarithmic axes say so, those that panels share too."""
-    across, up = (
-        {axes.get_xscale() for axes in figure.axes},
-        {axes.get_yscale() for axes in figure.axes},
-    )
+    across, up = ({getattr(axes, f"get_{x}scale")() for axes in figure.axes} for x in "xy")
     shared: Any = figure  # its labels have no public names
-    labels = (shared._supxlabel, across), (shared._supylabel, up)
-    texts = [(text, kinds) for text, kinds in labels if text]
+    texts = [(x, kinds) for x, kinds in ((shared._supxlabel, across), (shared._supylabel, up)) if x]
     for axes in figure.axes:
         texts += [(axes.xaxis.label, {axes.get_xscale()}), (axes.yaxis.label, {axes.get_yscale()})]
     for text, kinds in texts:
@@ -175,15 +167,13 @@ def _labels(names: Sequence[str], limit: int) -> list[str]:
         >>> _labels(["spring sale a, north", "spring sale b, north", "winter"], 12)
         ['spring…north', 'spri…orth, 2', 'winter']
     """
-    labels = [_plain(name, limit) for name in names]
-    for n, name in enumerate(names):
-        number = 1
-        while any(
-            earlier != name and label == labels[n]
-            for earlier, label in zip(names[:n], labels, strict=False)
-        ):
+    labels = list[str]()
+    for name in names:
+        label, number = _plain(name, limit), 1
+        while any(label == one and name != of for one, of in zip(labels, names, strict=False)):
             number += 1
-            labels[n] = f"{_plain(name, limit - len(f', {number}'))}, {number}"
+            label = f"{_plain(name, limit - len(f', {number}'))}, {number}"
+        labels.append(label)
     return labels
 
 
@@ -228,15 +218,11 @@ def line_chart(
         zip(names, middles, lows, highs, strict=True)
     ):
         colour, marker, dashes = nth_look(number)
+        style = {"color": colour, "linestyle": dashes, "marker": marker, "label": _plain(name)}
+        style |= {"lw": 1.8, "ms": 5} if is_new else {}
         # markers of several curves side by side rather than one over the other
         every = (min(x.size - 1, 1 + number * apart // count), apart)
-        style = {
-            "color": colour,
-            "linestyle": dashes,
-            "marker": marker,
-            **({"lw": 1.8, "ms": 5} if is_new else {}),
-        }
-        axes.plot(x, middle, **style, markevery=every, label=_plain(name))
+        axes.plot(x, middle, **style, markevery=every)
         if np.isfinite(low).all() and np.isfinite(high).all():
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
     # Letters, half as wide as high
@@ -264,8 +250,7 @@ def line_chart(
 
 
 def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
-    """Some of the values, at least ``share`` of the axis apart: the ends, and evenly spaced ones
-    between them.
+    """Some of the values, at least ``share`` of the axis apart: the ends, evenly spaced if they can be.
 
     Example:
         >>> tick_values(np.array([0.25, 0.5, 1.0, 2.0, 4.0]), log=True, share=0.4).tolist()
@@ -278,15 +263,10 @@ def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
     if grid.size < 2:
         return grid
     places = (places - places[0]) / (places[-1] - places[0])
-    for step in range(1, grid.size):
-        even = np.arange(0, grid.size, step)
-        if even[-1] == grid.size - 1 and (np.diff(places[even]) >= share).all():
-            return grid[even]
-    spaced = [0]  # no even step does: each that is far enough from the last one, and from the end
-    for i in range(1, grid.size - 1):
-        if min(places[i] - places[spaced[-1]], places[-1] - places[i]) >= share:
-            spaced.append(i)
-    return grid[[*spaced, grid.size - 1]]
+    for step in (x for x in range(1, grid.size) if (grid.size - 1) % x == 0):
+        if (np.diff(places[::step]) >= share).all():
+            return grid[::step]
+    return grid[[0, -1]]
 
 
 def is_log(values: np.ndarray) -> bool:

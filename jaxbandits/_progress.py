@@ -30,8 +30,7 @@ def usual_progress(choice: bool | None) -> bool | str:
 
 
 class Bar:
-    """A bar on stderr: a title, the share of the work that is done, the time left. Leaving the
-    context takes it away.
+    """A bar on stderr: a title, the share of the work done, the time left; gone with its context.
 
     ``style`` is None for one after two seconds where somebody watches (a terminal, a notebook),
     False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind the bar, with
@@ -73,9 +72,8 @@ class Bar:
             return
         self._printed_at = now
         share = min(work / self._total, 1.0) if self._total else 1.0
-        remaining = (
-            f", about {(now - self._began) * (1 - share) / share:.0f} s left" if share > 0 else ""
-        )
+        seconds = (now - self._began) * (1 - share) / max(share, 1e-9)
+        remaining = f", about {seconds:.0f} s left" if share > 0 else ""
         count = self._count.format(n=work, total=self._total)
         print(f"{title}: {count}{share:.0%}{remaining}", file=sys.stderr, flush=True)
 
@@ -132,9 +130,9 @@ _REASONS = {
 def unfinished(ended: np.ndarray) -> list[str]:
     """A line for each status that is not good; ``ended`` has one for each lane, −1 for none."""
     lanes = int((ended >= 0).sum())
-    counts = {status: int((ended == status).sum()) for status in Status}
-    return [
-        f"{count} of {lanes} lanes ended with status {status.name.lower()} ({_REASONS.get(status, 'unexpected')})"
-        for status, count in counts.items()
-        if count and status not in _GOOD
-    ]
+    lines = []
+    for status in (x for x in Status if x not in _GOOD):
+        if count := int((ended == status).sum()):
+            name = f"{status.name.lower()} ({_REASONS.get(status, 'unexpected')})"
+            lines.append(f"{count} of {lanes} lanes ended with status {name}")
+    return lines

@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, machine, sources, the call of its world; text, table."""
+"""Where a result comes from: versions, machine, sources, the call of its world."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import platform
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,12 +17,13 @@ import jax
 import jaxlib
 import numpy as np
 
-from jaxbandits._tables import GREEK, count_of
+from jaxbandits._tables import count_of
 from jaxbandits.core.fingerprint import digest, package_digest
 from jaxbandits.core.protocol import Policy
 
 _Arguments = ParamSpec("_Arguments")
 _Made = TypeVar("_Made")
+_LIBRARIES = ("jaxbandits", "jax", "jaxlib", "numpy")
 
 # --- what can be known of code and machine
 
@@ -40,12 +41,12 @@ def processor_name() -> str:
     """The name of the processor, as the system has it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            names = [
-                line.partition(":")[2].strip() for line in file if line.startswith("model name")
-            ]
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
     except OSError:
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()
+        pass
+    return platform.processor() or platform.machine()
 
 
 def classes_of(policy: Policy) -> list[str]:
@@ -60,26 +61,13 @@ def nearest_class(kind: type) -> list[str]:
 
 
 def sources_of(owners: Sequence[Any], program: str | None) -> dict[str, str]:
-    """SHA-256 of the source of every class and function that is neither this package's nor a
-    library's, by its name.
-
-    Where no source can be read it is the digest of the ``program`` that was traced.
-    """
+    """SHA-256 of the source of the user's classes and functions, by name; of ``program`` without one."""
     digests: dict[str, str] = {}
     for part in itertools.chain.from_iterable(map(_parts, owners)):
-        classes = (
-            (part,)
-            if isinstance(part, FunctionType)
-            else (part if isinstance(part, type) else type(part)).__mro__
-        )
-        for code in classes:
+        kind = part if isinstance(part, type) else type(part)
+        for code in (part,) if isinstance(part, FunctionType) else kind.__mro__:
             root = code.__module__.split(".")[0]
-            if root not in sys.stdlib_module_names and root not in (
-                "jaxbandits",
-                "jax",
-                "jaxlib",
-                "numpy",
-            ):
+            if root not in _LIBRARIES and root not in sys.stdlib_module_names:
                 text = _source(code)
                 source = digest(text.encode()) if text else f"jaxpr {program}"
                 digests[f"{code.__module__}.{code.__qualname__}"] = source
@@ -132,14 +120,10 @@ def remembered(function: Callable[_Arguments, _Made]) -> Callable[_Arguments, _M
     @functools.wraps(function)
     def make(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Made:
         world = function(*args, **kwargs)
-        arguments = [
-            (name, x)
-            for name, x in signature.bind(*args, **kwargs).arguments.items()
-            if name != "cls"
-        ]
         words = [
             _argument_text(x) if name == "key" else f"{name}={_argument_text(x)}"
-            for name, x in arguments
+            for name, x in signature.bind(*args, **kwargs).arguments.items()
+            if name != "cls"
         ]
         # no field: what is derived from it with other numbers was not made by this call
         object.__setattr__(world, "_made_by", f"{function.__qualname__}({', '.join(words)})")
@@ -171,24 +155,9 @@ class Provenance(dict[str, Any]):
 
     def text(self) -> str:
         """The record as a paragraph for an appendix."""
-        rows = self._rows()
-        return " ".join(f"{title}: {words}." for title, words in rows.items())
+        return " ".join(f"{title}: {words}." for title, words in self.rows().items())
 
-    def latex(self) -> str:
-        r"""A LaTeX table of two columns, as wide as the line; no package is needed."""
-        rows = [
-            rf"{title} & \raggedright {_in_latex(words)} \tabularnewline"
-            for title, words in self._rows().items()
-        ]
-        width = r"@{}lp{0.74\linewidth}@{}"
-        return (
-            "\n".join(
-                [rf"\begin{{tabular}}{{{width}}}", r"\hline", *rows, r"\hline", r"\end{tabular}"]
-            )
-            + "\n"
-        )
-
-    def _rows(self) -> dict[str, str]:
+    def rows(self) -> dict[str, str]:
         """Title and text of every row that is not empty."""
         code = f", source {self['code'][:16]}" if self["code"] else ""
         libraries = {"Python": "python", "jax": "jax", "jaxlib": "jaxlib", "NumPy": "numpy"}
@@ -196,16 +165,14 @@ class Provenance(dict[str, Any]):
         machine = [self["processor"], *([f"device {self['device']}"] if self["device"] else [])]
         seconds = f"{self['seconds']:.3g} s with compilation" if self["seconds"] else ""
         engines = self["engines"] or [""] * len(self["policies"])
-        settings = [
-            f"{x} ({y})" if y else x for x, y in zip(self["policies"], engines, strict=True)
-        ]
+        pairs = zip(self["policies"], engines, strict=True)
+        settings = [f"{policy} ({engine})" if engine else policy for policy, engine in pairs]
         constraint = dict(self["constraint"])
         limit = f"{constraint.pop('class', '')}({', '.join(f'{name}={x}' for name, x in constraint.items())})"
         world = self["made_by"] or self["environment"]
-        sizes = [
-            count_of(self["sizes"][axis], axis) for axis in ("setting", "instance", "replicate")
-        ]
-        runs, ids = " × ".join(sizes), _ids(self["instance_ids"])
+        axes = ("setting", "instance", "replicate")
+        runs = " × ".join(count_of(self["sizes"][axis], axis) for axis in axes)
+        ids = _ids(self["instance_ids"])
         sources = dict(sorted(item for setting in self["sources"] for item in setting.items()))
         rows = {
             "Software": f"jaxbandits {self['jaxbandits']}{code}; {', '.join(names)}",
@@ -230,20 +197,3 @@ def _ids(ids: Sequence[int]) -> str:
     if len(ids) > 2 and list(ids) == list(range(ids[0], ids[0] + len(ids))):
         return f"{ids[0]} to {ids[-1]}"
     return ", ".join(map(str, ids))
-
-
-_LATEX: Mapping[str, str] = {
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    **{
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "×": r"$\times$",
-    },
-    **{sign: rf"$\{name}$" for name, sign in GREEK.items()},
-    **{"<": "$<$", ">": "$>$", "|": "$|$", '"': "''", "−": "$-$", "…": r"\dots{}"},
-}
-
-
-def _in_latex(words: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in words)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -37,17 +38,15 @@ class Table(NamedTuple):
     def text(self) -> str:
         """Lines for a terminal, two blanks between columns."""
         rows = [[line(str(x)) for x in row] for row in (self.header, *self.rows) if len(row)]
-        widths = [
-            max(len(row[column]) for row in rows if column < len(row))
-            for column in range(len(rows[0]))
-        ]
-        return "\n".join(
-            "  ".join(
-                text.ljust(width) if column in self.left else text.rjust(width)
-                for column, (text, width) in enumerate(zip(row, widths, strict=False))
-            ).rstrip()
-            for row in rows
-        )
+        columns = itertools.zip_longest(*rows, fillvalue="")
+        widths = [max(map(len, column)) for column in columns]
+
+        def text(row: list[str]) -> str:
+            cells = enumerate(zip(row, widths, strict=False))
+            flush = (x.ljust(w) if i in self.left else x.rjust(w) for i, (x, w) in cells)
+            return "  ".join(flush).rstrip()
+
+        return "\n".join(map(text, rows))
 
     def html(self) -> str:
         """A ``<table>``, every cell escaped."""
@@ -69,11 +68,8 @@ class Table(NamedTuple):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator=line_end)
         writer.writerow(self.header)
-        writer.writerows(
-            self.rows
-            if digits is None
-            else ([_in_csv(x, digits) for x in row] for row in self.rows)
-        )
+        for row in self.rows:
+            writer.writerow(row if digits is None else [_in_csv(x, digits) for x in row])
         return text.getvalue()
 
 
@@ -103,7 +99,7 @@ def _in_csv(value: Any, digits: int) -> Any:
 
 
 _LATIN = "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega"
-GREEK = dict(zip(_LATIN.split(), "αβγδεζηθκλμνξπρστφχψω", strict=True))
+_GREEK = dict(zip(_LATIN.split(), "αβγδεζηθκλμνξπρστφχψω", strict=True))
 
 
 def in_greek(text: str) -> str:
@@ -113,7 +109,7 @@ def in_greek(text: str) -> str:
         >>> in_greek("OmegaUCB(rho=0.25)"), in_greek("lambda_"), in_greek("alpha_reward")
         ('OmegaUCB(ρ=0.25)', 'λ', 'alpha_reward')
     """
-    return re.sub(r"\b([a-z]+?)_?\b", lambda word: GREEK.get(word[1], word[0]), text)
+    return re.sub(r"\b([a-z]+?)_?\b", lambda word: _GREEK.get(word[1], word[0]), text)
 
 
 def count_of(count: int, singular: str, plural: str = "") -> str:
@@ -148,9 +144,8 @@ NARROW = dict.fromkeys((*range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " ")
 def line(text: str) -> str:
     """``text`` with control and invisible characters written out, as Python does it."""
     text = text.translate(NARROW)
-    return "".join(
-        x if x.isprintable() or x == "\u00a0" else x.encode("unicode_escape").decode() for x in text
-    )
+    odd = (x for x in set(text) if not x.isprintable() and x != "\u00a0")
+    return text.translate({ord(x): x.encode("unicode_escape").decode() for x in odd})
 
 
 def cell(value: Any) -> Any:

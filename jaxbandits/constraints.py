@@ -40,9 +40,7 @@ def _of_resources(argument: str, value: Any, environment: Environment, may_be: s
 
 
 def _money(argument: str, value: Any, environment: Environment, lowest: bool) -> np.ndarray:
-    """Whole ticks, ``[instance]`` or ``[instance, d]``, of an amount of money; see
-    :func:`in_prices`.
-    """
+    """Whole ticks, ``[instance(, d)]``, of an amount of money; see :func:`in_prices`."""
     may_be = f"a finite number above 0 (at least one tick, {1 / ticks.ONE:.2g}) and at most 2**30"
     units = _of_resources(argument, value, environment, may_be)
     whole = ticks.floor_from_units(np.minimum(units, 2.0**31))
@@ -70,13 +68,8 @@ def in_prices(
     amount = np.broadcast_to(whole[:, None], (len(whole), *prices.shape[1:]))
     prices, money = np.broadcast_to(prices, amount.shape), np.asarray(units, np.longdouble)[:, None]
     times = np.rint(amount / np.maximum(prices, 1)).astype(np.int64)
-    known = (
-        multiples
-        & (prices > 0)
-        & (times > 0)
-        & (times < prices)
-        & (abs(times * prices - amount) <= times / 2 + 1)
-    )
+    known = multiples & (prices > 0) & (times > 0) & (times < prices)
+    known &= abs(times * prices - amount) <= times / 2 + 1
     exact = np.where(known, money * ticks.ONE / np.maximum(times, 1), np.maximum(prices, 1))
     for digits in range(_DECIMALS, 0, -1):  # the largest unit of which all are multiples
         unit = np.longdouble(10) ** -digits
@@ -173,13 +166,8 @@ class TotalBudget(Constraint):
             if rounds is not None:
                 ends = np.append(ends, rounds[:, None], axis=1)
             pace = (ends[:, :1] / ends).astype(np.float32)
-        return dataclasses.replace(
-            self,
-            budget=ticks.split(whole),
-            rounds=rounds,
-            resources=environment.resources,
-            pace=pace,
-        )
+        limits: dict[str, Any] = {"budget": ticks.split(whole), "rounds": rounds, "pace": pace}
+        return dataclasses.replace(self, resources=environment.resources, **limits)
 
     def _first(self, total: Total) -> Total:
         return total if self.resources is None else Total(total.whole[..., 0], total.part[..., 0])
@@ -196,9 +184,8 @@ class TotalBudget(Constraint):
         money = ticks.minus(self.budget, ticks.smaller(ledger.spent, self.budget))
         if self.rounds is None:
             return money
-        return jax.tree.map(
-            jnp.append, money, ticks.count(jnp.asarray(self.rounds - ledger.rounds))
-        )
+        rounds = ticks.count(jnp.asarray(self.rounds - ledger.rounds))
+        return jax.tree.map(jnp.append, money, rounds)
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
         """Book one round under the rule of the last pull."""
@@ -333,9 +320,8 @@ class AverageCost(_RoundClock):
         if (short := lowest > c).any():
             may_be = f"at least {lowest[short].flat[0]:g}, the smallest mean cost, or the environment a WithNullArm"
             raise bad("c", float(c[short].flat[0]), f"{may_be}(arms)")
-        return dataclasses.replace(
-            self, c=whole.astype(np.int32), rounds=_whole_rounds(self.rounds, environment)
-        )
+        rounds = _whole_rounds(self.rounds, environment)
+        return dataclasses.replace(self, c=whole.astype(np.int32), rounds=rounds)
 
     def audit(self) -> dict[str, Total]:
         """What was not spent of c·t so far, and the largest violation."""
@@ -364,20 +350,16 @@ class Allowance(NamedTuple):
 
     whole: jax.Array  # i32[d]
     part: jax.Array  # i32[d]
-    granted: (
-        Total  # [d]: for this period; for all periods so far where what is left is carried over
-    )
+    granted: Total  # [d]: for this period; all periods so far where what is left is carried over
     amount: Total  # [d]: what every period brings
     since: jax.Array  # i32[d]: first round of this period; None in a service, which counts by time
     requests: jax.Array  # i32[d]: expected until the period ends, this one included; at least 1
     total: jax.Array  # i32[d]: expected in the whole period; at least 1
     carries: jax.Array  # bool[d]: is what is left carried over?
-    bound: jax.Array | None = (
-        None  # i32[K]: ticks, the most that a pull of each arm can cost (set by who decides)
-    )
-    scope: jax.Array | None = (
-        None  # bool[d, K]: which budget pays for which arm (set by who decides)
-    )
+    # Set by who decides: i32[K], ticks, the most that a pull of each arm can cost; bool[d, K],
+    # which budget pays for which arm
+    bound: jax.Array | None = None
+    scope: jax.Array | None = None
 
 
 class BudgetState(NamedTuple):
@@ -392,9 +374,8 @@ class BudgetState(NamedTuple):
 
 def no_charges(budgets: int) -> BudgetState:
     """The account before round 1, on which nothing is charged."""
-    return BudgetState(
-        ticks.zero((budgets,)), jnp.zeros((budgets,), jnp.int32), jnp.zeros((budgets,), bool)
-    )
+    since, carries = jnp.zeros((budgets,), jnp.int32), jnp.zeros((budgets,), bool)
+    return BudgetState(ticks.zero((budgets,)), since, carries)
 
 
 def renewed(state: BudgetState, allowance: Allowance) -> BudgetState:
@@ -411,11 +392,8 @@ def remaining(state: BudgetState, allowance: Allowance) -> Allowance:
 
 
 def affordable(allowance: Allowance, bound: jax.Array, scope: jax.Array) -> jax.Array:
-    """Which arms every budget that pays for them (``scope``) can pay at their bounds (ticks):
-    ``bool[K]``.
-
-    An arm whose bound is 0 needs no money, also where a budget is overspent.
-    """
+    """Which arms all budgets that pay for them can pay at their bounds (ticks), ``bool[K]``."""
+    # An arm whose bound is 0 needs no money, also where a budget is overspent.
     needed = ticks.add(ticks.zero((1, bound.shape[0])), bound[None, :])
     short = ticks.exceeds(needed, Total(allowance.whole[:, None], allowance.part[:, None]))
     return ~jnp.any(scope & short & (bound > 0)[None, :], axis=0)
@@ -429,10 +407,7 @@ def charge(state: BudgetState, cost: jax.Array, pays: jax.Array) -> BudgetState:
 def settle(
     state: BudgetState, round: jax.Array, difference: jax.Array, pays: jax.Array
 ) -> BudgetState:
-    """Give ``difference`` (ticks: bound − cost) back to the period in which ``round`` was decided.
-
-    A period that is over and carries nothing over keeps it.
-    """
+    """Give ``difference`` (ticks: bound − cost) back to the period of ``round``, if it still counts."""
     return charge(state, -difference, pays & (state.carries | (round >= state.since)))
 
 
@@ -512,17 +487,15 @@ class Renewing(_RoundClock):
         wrong = ~(np.isfinite(table) & (table >= 0) & (table == np.rint(table)))
         refuse(name, table, wrong, "whole numbers of requests, at least 0")
         if table.ndim != 2 or table.shape[0] not in (1, instances) or not table.shape[1]:
-            raise InputError(
-                f"{name}: shape {np.shape(value)} given; it must be [slot] or [{instances}, slot]"
-            )
+            must = f"[slot] or [{instances}, slot]"
+            raise InputError(f"{name}: shape {np.shape(value)} given; it must be {must}")
         if (table.sum(1) < 1).any() or (table.sum(1) > _MOST).any():
             raise bad(name, float(table.sum(1).max()), "from 1 to 2**30 requests in all")
         return np.broadcast_to(table, (instances, table.shape[1])).astype(np.int64)
 
     def _unprepared(self, *_: Any) -> Any:
-        raise InputError(
-            "constraint: Renewing was not prepared; it must be given to simulate, which does that"
-        )
+        must = "it must be given to simulate, which does that"
+        raise InputError(f"constraint: Renewing was not prepared; {must}")
 
     end = charge = clock = expected_clock = best_rate = _unprepared  # type: ignore[assignment]  # _Tables does it
 
@@ -572,9 +545,8 @@ class _Tables(_RoundClock):
         )
 
     def _state(self, ledger: Ledger, allowance: Allowance) -> BudgetState:
-        before = self.since[
-            jnp.minimum(self._slot(jnp.maximum(ledger.rounds, 1)), self.ends.shape[0] - 1)
-        ]
+        slot = self._slot(jnp.maximum(ledger.rounds, 1))
+        before = self.since[jnp.minimum(slot, self.ends.shape[0] - 1)]
         return renewed(BudgetState(ledger.audit["charged"], before, self.carries), allowance)
 
     def view(self, ledger: Ledger) -> Allowance:  # type: ignore[override]
@@ -610,23 +582,22 @@ def rounds_of(constraint: Constraint) -> np.ndarray | None:
 class Pace(NamedTuple):
     """What a constraint lets a round spend, for bounds on what a round can earn."""
 
-    # f64[instance, J], none for a horizon; None: money alone is the clock
-    budget: np.ndarray | None
-    # f64[instance]: units of the clock that a round takes, or 1 where money is the clock
-    units: np.ndarray
+    budget: np.ndarray | None  # f64[instance, J], J = 0: a horizon; None: money alone is the clock
+    units: np.ndarray  # f64[instance]: of the clock in a round, or 1 where money is the clock
 
 
 def a_round(constraint: Constraint) -> Pace | None:
     """Host: the pace of a prepared constraint; None for a class of one's own."""
+    spend: np.ndarray | None = None
     if isinstance(constraint, Horizon):
-        ones = np.ones(np.shape(constraint.rounds))
-        return Pace(np.zeros((ones.size, 0)), ones)
-    if isinstance(constraint, AverageCost):
-        c = ticks.to_units(constraint.c)
-        return Pace(c.reshape(c.shape[0], -1), np.ones(c.shape[0]))
-    if isinstance(constraint, _Tables):
-        budget = ticks.to_units(ticks.join(constraint.grants)) / np.asarray(constraint.ends)[:, -1:]
-        return Pace(budget, np.ones(len(budget)))
+        spend = np.zeros((np.size(constraint.rounds), 0))
+    elif isinstance(constraint, AverageCost):
+        spend = ticks.to_units(constraint.c).reshape(len(np.asarray(constraint.c)), -1)
+    elif isinstance(constraint, _Tables):
+        ends = np.asarray(constraint.ends)[:, -1:]
+        spend = ticks.to_units(ticks.join(constraint.grants)) / ends
+    if spend is not None:
+        return Pace(spend, np.ones(len(spend)))
     if isinstance(constraint, TotalBudget):
         budget = ticks.to_units(ticks.join(constraint.budget))
         if constraint.rounds is None:

@@ -50,10 +50,8 @@ def _words(key: jax.Array, round: jax.Array, role: int, arms: int) -> tuple[jax.
 
 
 def _of_arms(wide: jax.Array, arms: int) -> jax.Array:
-    """The first ones of more draws than there are arms, all of which are made (see ``fast_width``).
-
-    XLA on CPU would make those alone that are taken; what a reduction ends with it stores.
-    """
+    """The first ones of more draws than there are arms, all of which are made (see ``fast_width``)."""
+    # XLA on CPU would make those alone that are taken; what a reduction ends with it stores.
     if wide.shape[0] == arms:
         return wide
     first = jax.lax.iota(jnp.int32, 2) == 0
@@ -62,9 +60,8 @@ def _of_arms(wide: jax.Array, arms: int) -> jax.Array:
 
 def _open_uniform(word: jax.Array) -> jax.Array:
     """In (0, 1)."""
-    return jnp.minimum(
-        (word.astype(jnp.float32) + 0.5) * np.float32(2.0**-32), np.float32(1 - 2.0**-24)
-    )
+    middle = (word.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)
+    return jnp.minimum(middle, np.float32(1 - 2.0**-24))
 
 
 def uniform(key: jax.Array, round: jax.Array, role: int, arms: int) -> jax.Array:
@@ -143,9 +140,8 @@ def gamma(key: jax.Array, round: jax.Array, role: int, shape: Any, rate: Any = 1
     z, _ = laws._normal_pair(*_words(key, round, role, width))
     small, _ = _words(key, round, role + 1, width)
     larger, log = _log_gamma(z, jnp.pad(shape, (0, width - arms), constant_values=1), small)
-    return jnp.where(
-        shape > 0, _of_arms(larger * jnp.exp(log), arms) / jnp.asarray(rate, jnp.float32), jnp.nan
-    )
+    values = _of_arms(larger * jnp.exp(log), arms) / jnp.asarray(rate, jnp.float32)
+    return jnp.where(shape > 0, values, jnp.nan)
 
 
 def _log_gamma(z: jax.Array, shape: jax.Array, word: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -167,7 +163,6 @@ def _shapes(**shapes: Any) -> tuple[list[jax.Array], int]:
     arrays = [jnp.asarray(x) for x in shapes.values()]
     arms = max(x.shape[0] if x.ndim else 0 for x in arrays)
     if not arms or any(x.ndim > 1 for x in arrays):
-        raise bad(
-            " and ".join(shapes), [list(x.shape) for x in arrays], "[K], one number for each arm"
-        )
+        given = [list(x.shape) for x in arrays]
+        raise bad(" and ".join(shapes), given, "[K], one number for each arm")
     return [jnp.broadcast_to(x, (arms,)) for x in arrays], arms

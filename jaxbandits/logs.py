@@ -143,13 +143,8 @@ class Log:
         if could is not None:
             _must(could.shape == (n, k), "available", _shape(could), f"[N, K], {(n, k)}")
             row = int(np.argmin(could[np.arange(n), chosen]))
-            was = could[row, chosen[row]]
-            _must(
-                was,
-                "available",
-                f"no for arm {names[chosen[row]]} in row {row}",
-                "yes: it was taken",
-            )
+            says = f"no for arm {names[chosen[row]]} in row {row}"
+            _must(could[row, chosen[row]], "available", says, "yes: it was taken")
         known = None if context is None else in_float32("context", _counted(context))
         if known is not None:
             fits = known.ndim in (2, 3) and known.shape[:-1] in ((n,), (n, k))
@@ -167,10 +162,8 @@ class Log:
     def __repr__(self) -> str:
         shown = ", ".join(map(str, self.arms[:6])) + (", …" if len(self.arms) > 6 else "")
         cost = "/".join(f"{x:.4g}" for x in np.atleast_1d(self.cost.mean(axis=0)))
-        return (
-            f"Log of {len(self):,} rows, {len(self.arms)} arms ({shown}): reward "
-            f"{self.reward.mean():.4g}, cost {cost} a row"
-        )
+        means = f"reward {self.reward.mean():.4g}, cost {cost} a row"
+        return f"Log of {len(self):,} rows, {len(self.arms)} arms ({shown}): {means}"
 
     def _doubt(self) -> None:
         """Warn where the propensities are not those of this log: 1{a = k}/p has the mean 1."""
@@ -181,41 +174,29 @@ class Log:
             z = apart.mean(axis=0) / (apart.std(axis=0) / np.sqrt(len(self)))
         k = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
         if abs(z[k]) > _IMPLAUSIBLE:
-            warnings.warn(
-                f"propensity: rows of arm {self.arms[k]!r} are {'more' if z[k] > 0 else 'fewer'} than their "
-                f"probabilities say, by {abs(z[k]):.1f} standard errors: are they those of this log?",
-                stacklevel=4,
-            )
+            amount = f"{'more' if z[k] > 0 else 'fewer'} than their probabilities say"
+            by = f"by {abs(z[k]):.1f} standard errors: are they those of this log?"
+            rows = f"rows of arm {self.arms[k]!r} are {amount}"
+            warnings.warn(f"propensity: {rows}, {by}", stacklevel=4)
 
     def _chosen_blindly(self) -> bool:
-        """Was an arm's probability the same in all rows, and nothing known of any?
-
-        Then rows of an arm are a fair sample of it, however often it was taken.
-        """
+        """Was an arm's probability the same in all rows, which are then a fair sample of it?"""
         of_arm = np.zeros(len(self.arms))
         of_arm[self.action] = self.propensity
         same = np.allclose(of_arm[self.action], self.propensity, rtol=1e-9, atol=0)
         return same and self.context is None and self.available is None
 
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        """Estimated mean reward ``[K]`` and cost ``[K(, d)]`` of each arm: Σ v/p / Σ 1/p over its
-        rows, NaN for an arm without any.
-        """
+        """Mean reward ``[K]`` and cost ``[K(, d)]`` of each arm: Σ v/p / Σ 1/p, NaN without rows."""
         weight = (self.action[:, None] == np.arange(len(self.arms))) / self.propensity[:, None]
         with np.errstate(invalid="ignore", divide="ignore"):
             weight = weight / weight.sum(axis=0)
         return weight.T @ self.reward, weight.T @ self.cost
 
     def _world(self) -> LoggedArms:
-        reward, cost = self.means()
-        return LoggedArms(
-            ticks32(self.reward)[None],
-            ticks32(self.cost)[None],
-            ticks32(reward)[None],
-            ticks32(cost)[None],
-            None if self.context is None else self.context[None],
-            None if self.available is None else self.available[None],
-        )
+        money = [ticks32(x)[None] for x in (self.reward, self.cost, *self.means())]
+        tables = (None if x is None else x[None] for x in (self.context, self.available))
+        return LoggedArms(*money, *tables)
 
 
 def _must(ok: Any, argument: str, given: Any, may_be: str) -> None:
@@ -255,11 +236,10 @@ def _propensities(
 
 @pytree
 class LoggedArms(Environment):
-    """Rows of a log as a world: whatever is pulled brings what the row says.
+    """Rows of a log as a world: whatever is pulled brings what the row says."""
 
-    :func:`replay` hands over one row at a time, and drops the rounds in which another arm was
-    pulled.
-    """
+    # :func:`replay` hands over one row at a time, and drops the rounds in which another arm was
+    # pulled.
 
     reward: ArrayLike = leaf()  # i32[instance, N]
     cost: ArrayLike = leaf()  # i32[instance, N(, d)]
@@ -343,10 +323,9 @@ def _walk(
     of_row = ("reward", "cost", "features", "could")
 
     def at(row: jax.Array) -> LoggedArms:
-        now = {name: getattr(rows, name) for name in of_row}
-        return dataclasses.replace(
-            rows, **{name: None if x is None else x[row][:, None] for name, x in now.items()}
-        )
+        every = {name: getattr(rows, name) for name in of_row}
+        now = {name: None if x is None else x[row][:, None] for name, x in every.items()}
+        return dataclasses.replace(rows, **now)
 
     def one(world: LoggedArms, logged: jax.Array, lane: scan.Lane, carry: scan.Carry) -> Any:
         after = scan.step(world, lane, carry)
@@ -379,15 +358,10 @@ def _parts_of(log: Log, order: np.ndarray, parts: int) -> tuple[LoggedArms, np.n
     """Rows ``[row, part, …]`` of as many equal parts of the log in this order."""
     length = len(order) // parts
     cut = order[: length * parts].reshape(parts, length).T
-    reward, cost = (np.repeat(ticks32(x)[None], parts, axis=0) for x in log.means())
-    tables = (log.context, log.available)
-    return LoggedArms(
-        ticks32(log.reward[cut]),
-        ticks32(log.cost[cut]),
-        reward,
-        cost,
-        *(None if table is None else table[cut] for table in tables),
-    ), log.action[cut]
+    means = (np.repeat(ticks32(x)[None], parts, axis=0) for x in log.means())
+    money = [ticks32(x[cut]) for x in (log.reward, log.cost)]
+    tables = (None if x is None else x[cut] for x in (log.context, log.available))
+    return LoggedArms(*money, *means, *tables), log.action[cut]
 
 
 @door
@@ -497,27 +471,22 @@ def replay(
         ledger = scan.ledger_of(accounts, task.constraint, np.zeros(len(met), np.int32))
         final = {**ended.final, "rows": met}
         place = dataclasses.replace(task, engine=sys.modules[__name__], environment=world)
-        part_layout = dataclasses.replace(
-            layout, tasks=(*layout.tasks[:number], place, *layout.tasks[number + 1 :])
-        )
+        tasks = (*layout.tasks[:number], place, *layout.tasks[number + 1 :])
+        part_layout = dataclasses.replace(layout, tasks=tasks)
         results.append(labelled(ledger, status, final, part_layout, number, constraint, origin))
         cut = status == Status.ROUND_CAP
         if cut.any():
             share = ledger["clock"][cut, -1] / ticks.join(task.constraint.end())[0]
-            short.append(
-                f"{type(task.policy).__name__} {cut.sum()} of {cut.size} (at {share.mean():.0%})"
-            )
+            name = type(task.policy).__name__
+            short.append(f"{name} {cut.sum()} of {cut.size} (at {share.mean():.0%})")
     if short:
-        warnings.warn(
-            f"replay: rows ended before the {layout.tasks[0].constraint.clock_name} did in runs of "
-            f"{', '.join(short)}: their reward is of that share; take "
-            f"{f'fewer parts than {parts} or ' if parts > 1 else ''}a smaller budget",
-            stacklevel=3,
-        )
+        ended = f"rows ended before the {layout.tasks[0].constraint.clock_name} did"
+        take = f"take {f'fewer parts than {parts} or ' if parts > 1 else ''}a smaller budget"
+        runs = f"runs of {', '.join(short)}: their reward is of that share"
+        warnings.warn(f"replay: {ended} in {runs}; {take}", stacklevel=3)
     if parts == 1:
-        warnings.warn(
-            "replay: one run of each policy, so no interval; take a smaller budget", stacklevel=3
-        )
+        one = "one run of each policy, so no interval"
+        warnings.warn(f"replay: {one}; take a smaller budget", stacklevel=3)
     result = join_settings(results)
     for text in unfinished(np.where(result.ended == Status.ROUND_CAP, 1, result.ended)):
         warnings.warn(f"replay: {text}; see result.status", stacklevel=3)
@@ -553,11 +522,10 @@ class RuleValue:
     rows: int
 
     def __repr__(self) -> str:
-        return (
-            f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g}), over the log "
-            f"{self.over_log:+.4g} ({self.over_log_low:+.4g} to {self.over_log_high:+.4g}); "
-            f"{self.method}, {self.effective_rows:,.0f} of {self.rows:,} rows"
-        )
+        value = f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+        over = f"{self.over_log:+.4g} ({self.over_log_low:+.4g} to {self.over_log_high:+.4g})"
+        rows = f"{self.effective_rows:,.0f} of {self.rows:,} rows"
+        return f"{value}, over the log {over}; {self.method}, {rows}"
 
 
 @door
@@ -639,28 +607,15 @@ def off_policy(
     ready = prepare_constraint(constraint, log._world())
     effective = float(weight.sum() ** 2 / max((weight**2).sum(), 1e-300))
     if effective < _FEW:
-        warnings.warn(
-            f"off_policy: these shares have the weight of {effective:.1f} rows, too few for an "
-            f"interval that holds its level; it needs {_FEW}",
-            stacklevel=3,
-        )
+        weigh = f"these shares have the weight of {effective:.1f} rows"
+        few = f"too few for an interval that holds its level; it needs {_FEW}"
+        warnings.warn(f"off_policy: {weigh}, {few}", stacklevel=3)
     value, of_rule = _under(ready, round_, influence)
     of_log, log_influence = _under(ready, got.mean(axis=0), got - got.mean(axis=0))
     centred = np.stack([value + of_rule, value - of_log + of_rule - log_influence], axis=-1)
-    _, low, high = mean_ends(centred[None], level)
-    return RuleValue(
-        value,
-        float(low[0]),
-        float(high[0]),
-        float(round_[0]),
-        round_[1:],
-        value - of_log,
-        float(low[1]),
-        float(high[1]),
-        effective,
-        method,
-        n,
-    )
+    low, high = (x.tolist() for x in mean_ends(centred[None], level)[1:])
+    means, over = (float(round_[0]), round_[1:]), (value - of_log, low[1], high[1])
+    return RuleValue(value, low[0], high[0], *means, *over, effective, method, n)
 
 
 def _rule(log: Log, shares: Any) -> np.ndarray:

@@ -24,7 +24,6 @@ from jaxbandits.statistics import mean
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
-    import polars
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -35,15 +34,8 @@ _LABELS = ("settings", "instances", "replicates", "marks")
 _ACCOUNTS = ("rounds", "reward", "spent", "expected_reward", "clock", "expected_clock")
 _BY_SETTING = ("parameters", "engines", "classes", "sources")  # of what `about` holds
 # What a file has for the types of About's fields.
-_JSON: dict[str, Any] = {
-    "tuple": list,
-    "Sequence": list,
-    "Mapping": dict,
-    "str": str,
-    "int": int,
-    "float": float,
-    "None": object,
-}
+_JSON: dict[str, Any] = {"tuple": list, "Sequence": list, "Mapping": dict, "None": object}
+_JSON |= {kind.__name__: kind for kind in (str, int, float)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,9 +117,7 @@ class About:
                 continue
             kind, of = re.findall(r"\w+", f"{field.type} Any")[:2]
             items = x if kind == "tuple" and isinstance(x, list) else ()
-            if not isinstance(x, _JSON[kind]) or not all(
-                isinstance(item, _JSON[of]) for item in items
-            ):
+            if not (isinstance(x, _JSON[kind]) and all(isinstance(y, _JSON[of]) for y in items)):
                 raise ValueError(f"its about has {field.name} {quoted(x)}")
             fields[field.name] = tuple(x) if kind == "tuple" else x
         return About(**fields)
@@ -194,7 +184,7 @@ class Result(Shown):
 
     @property
     def plot(self) -> ResultPlots:
-        """Matplotlib figures: ``.regret(over=…)``, ``.pulls()``, ``.distribution()``."""
+        """Matplotlib figures: ``.regret(over=…)``, ``.distribution()``."""
         return ResultPlots(self)
 
     def sel(self, **parameters: Any) -> Result:
@@ -223,18 +213,12 @@ class Result(Shown):
                 raise InputError(f"{name}: no policy of this result has it; it must be {must}")
             members &= np.isin(columns[name], np.atleast_1d(np.asarray(value)))
         if not members.any():
-            raise InputError(
-                f"sel: no setting has {parameters}; there are {', '.join(self.settings)}"
-            )
-        rows = np.flatnonzero(members)
-        facts: Any = {
-            name: tuple(of[row] for row in rows)
-            for name in _BY_SETTING
-            if (of := getattr(self.about, name))
-        }
-        return dataclasses.replace(
-            pick(self, settings=rows), about=dataclasses.replace(self.about, **facts)
-        )
+            there = ", ".join(self.settings)
+            raise InputError(f"sel: no setting has {parameters}; there are {there}")
+        rows, of = np.flatnonzero(members), vars(self.about)
+        facts: Any = {x: tuple(of[x][row] for row in rows) for x in _BY_SETTING if of[x]}
+        about = dataclasses.replace(self.about, **facts)
+        return dataclasses.replace(pick(self, settings=rows), about=about)
 
     def provenance(self) -> Provenance:
         """What the appendix of a paper needs, to repeat this and to see that it is the same.
@@ -244,7 +228,7 @@ class Result(Shown):
         source, machine, seconds), the sizes of the axes, and ``digest``, of all exact accounts. Who
         has the same digest has the same numbers, to the tick.
 
-        ``.text()`` is a paragraph, ``.latex()`` a table that needs no package.
+        ``.text()`` is a paragraph, ``.rows()`` the same by title, for a table.
 
         Example:
             >>> import jax
@@ -261,9 +245,8 @@ class Result(Shown):
         """
         accounts = {**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}
         sizes = dict(zip(AXES, self.ledger["rounds"].shape, strict=True))
-        return Provenance(
-            self._about(), sizes=sizes, digest=digest_of_arrays(sorted(accounts.items()))
-        )
+        digest = digest_of_arrays(sorted(accounts.items()))
+        return Provenance(self._about(), sizes=sizes, digest=digest)
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each setting, instance, replicate and mark.
@@ -285,14 +268,6 @@ class Result(Shown):
         """
         return _files.of_dataset(self.to_dataset(), [*AXES, *self._parameters()])
 
-    def to_polars(self) -> polars.DataFrame:
-        """The table of :meth:`to_pandas` for polars.
-
-        Raises:
-            InputError: polars is not installed (``pip install '.[polars]'``).
-        """
-        return _files.in_polars(self.to_pandas())
-
     def _about(self) -> dict[str, Any]:
         return {"policies": list(self.settings), **self.about.as_json()}
 
@@ -302,18 +277,18 @@ class Result(Shown):
         if len(rows) != len(self.settings):
             return {}
         names = dict.fromkeys(name for row in rows for name in row if name != "policy")
-        columns = {
-            name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names
-        }
+        columns = {name: np.array([float(row.get(name, np.nan)) for row in rows]) for name in names}
         return {"policy": np.array([row["policy"] for row in rows]), **columns}
+
+    def _places(self, count: int = 3) -> dict[str, list[Any]]:
+        """The labels of the first axes."""
+        return {axis: list(getattr(self, f"{axis}s")) for axis in AXES[:count]}
 
     def _array(self, values: np.ndarray, name: str, units: str) -> xarray.DataArray:
         import xarray
 
         axes = (*AXES, "resource")[: values.ndim]
-        coords: dict[str, Any] = {
-            axis: list(getattr(self, f"{axis}s")) for axis in axes if axis in AXES
-        }
+        coords: dict[str, Any] = self._places(values.ndim)
         for parameter, column in self._parameters().items():
             if parameter not in (*AXES, "resource", "arm"):
                 coords[parameter] = ("setting", column)
@@ -349,9 +324,8 @@ class Result(Shown):
                 not known.
         """
         if "fixed:expected_clock" not in self.ledger:
-            raise InputError(
-                "fixed_regret: only the results of worlds that change have it; take `regret`"
-            )
+            only = "only the results of worlds that change have it"
+            raise InputError(f"fixed_regret: {only}; take `regret`")
         return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
 
     @property
@@ -391,9 +365,7 @@ class Result(Shown):
         """
         if (line := doubt_of(self, "budget_regret")) is not None:
             warnings.warn(line, stacklevel=2)
-        whole = np.broadcast_to(
-            self.best_rate * np.asarray(budget, np.float64), self.best_rate.shape
-        )
+        whole = self.best_rate * np.asarray(budget, np.float64)
         possible = whole[None, :, None, None] * np.asarray(self.marks)
         return self._short_of(possible, "budget_regret", "expected_reward")
 
@@ -467,10 +439,8 @@ class Result(Shown):
 
         if "pulls" not in self.final:
             raise InputError("pulls: this environment does not count pulls per arm")
-        coords = {axis: list(getattr(self, f"{axis}s")) for axis in AXES[:3]}
-        return xarray.DataArray(
-            self.final["pulls"], coords, (*AXES[:3], "arm"), "pulls", {"units": "pulls"}
-        )
+        axes, units = (*AXES[:3], "arm"), {"units": "pulls"}
+        return xarray.DataArray(self.final["pulls"], self._places(), axes, "pulls", units)
 
     def recorded(self, name: str = "pulls") -> xarray.DataArray:
         """What ``simulate(…, record=(name,))`` recorded, axes ``setting, instance, replicate, mark,
@@ -482,12 +452,10 @@ class Result(Shown):
         import xarray
 
         if f"record:{name}" not in self.ledger:
-            raise InputError(
-                f"{name}: not recorded at marks; it must be in simulate(…, record=({name!r},))"
-            )
+            must = f"it must be in simulate(…, record=({name!r},))"
+            raise InputError(f"{name}: not recorded at marks; {must}")
         table = self.ledger[f"record:{name}"]
-        coords = {axis: list(getattr(self, f"{axis}s")) for axis in AXES}
-        return xarray.DataArray(table, coords, (*AXES, "arm")[: table.ndim], name)
+        return xarray.DataArray(table, self._places(4), (*AXES, "arm")[: table.ndim], name)
 
     def linear(self, values: Any) -> xarray.DataArray:
         """Σ_k n_k g_k at every mark: any metric that is linear in the pulls, in the unit of
@@ -515,19 +483,12 @@ class Result(Shown):
         table = np.asarray(values, np.float64)
         shapes = (pulls.shape[-1:], (pulls.shape[1], pulls.shape[-1]))
         if table.shape not in shapes or not (np.abs(table) <= 256).all():
-            raise bad(
-                "values",
-                values,
-                f"numbers of at most 256, of the shape {' or '.join(map(str, map(list, shapes)))}",
-            )
+            of_shape = " or ".join(map(str, map(list, shapes)))
+            raise bad("values", values, f"numbers of at most 256, of the shape {of_shape}")
         per_arm = np.broadcast_to(np.rint(table * ticks.ONE).astype(np.int64), shapes[1])
         total = (pulls.values * per_arm[None, :, None, None, :]).sum(axis=-1)
-        return (
-            pulls[..., 0]
-            .drop_vars("arm", errors="ignore")
-            .copy(data=ticks.to_units(total))
-            .rename("linear")
-        )
+        like = pulls[..., 0].drop_vars("arm", errors="ignore")
+        return like.copy(data=ticks.to_units(total)).rename("linear")
 
     @property
     def recommended(self) -> xarray.DataArray:
@@ -541,8 +502,8 @@ class Result(Shown):
 
         if "recommended" not in self.final:
             raise InputError("recommended: the policies of this result recommend no arm")
-        coords = {axis: list(getattr(self, f"{axis}s")) for axis in AXES[:3]}
-        return xarray.DataArray(self.final["recommended"], coords, AXES[:3], "recommended")
+        arms = self.final["recommended"]
+        return xarray.DataArray(arms, self._places(), AXES[:3], "recommended")
 
     def count(self, event: str) -> xarray.DataArray:
         """How often a named event of the environment happened so far, at every mark.
@@ -551,9 +512,7 @@ class Result(Shown):
             InputError: if the environment has no such event.
         """
         if f"event:{event}" not in self.ledger:
-            events = [
-                name.removeprefix("event:") for name in self.ledger if name.startswith("event:")
-            ]
+            events = [name[6:] for name in self.ledger if name.startswith("event:")]
             raise InputError(f"event: {event!r} given; it must be one of {events}")
         return self._array(self.ledger[f"event:{event}"], event, "rounds")
 
@@ -562,10 +521,8 @@ class Result(Shown):
         import xarray
 
         names = ("regret", "realised_regret", "reward", "spent", "rounds", "status")
-        return xarray.Dataset(
-            {name: getattr(self, name) for name in names},
-            attrs={"about": json.dumps(self._about())},
-        )
+        views = {name: getattr(self, name) for name in names}
+        return xarray.Dataset(views, attrs={"about": json.dumps(self._about())})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or
@@ -596,9 +553,8 @@ class Result(Shown):
             arrays = _files.read_arrays(place)
             manifest = json.loads(str(arrays.pop("manifest")))
             if manifest.get("format") != _FORMAT:
-                raise ValueError(
-                    f"it has format {quoted(manifest.get('format'))} and not {_FORMAT}"
-                )
+                form = quoted(manifest.get("format"))
+                raise ValueError(f"it has format {form} and not {_FORMAT}")
             labels = {name: tuple(manifest[name]) for name in _LABELS}
             sizes = tuple(map(len, labels.values()))
             fields: dict[str, Any] = {"ledger": {}, "final": {}, **labels}
@@ -607,14 +563,12 @@ class Result(Shown):
             for name in (*(f"ledger/{name}" for name in _ACCOUNTS), "ended", "best_rate", *arrays):
                 kind, _, rest = name.partition("/")
                 shape = {"ledger": sizes, "best_rate": sizes[1:2]}.get(kind, sizes[:3])
-                if arrays[name].shape[: len(shape)] != shape:
-                    raise ValueError(
-                        f"it holds {name!r} of shape {arrays[name].shape}, which does not fit its labels"
-                    )
-                if rest:
-                    fields[kind][rest] = arrays[name]
-                else:
-                    fields[kind] = arrays[name]
+                x = arrays[name]
+                if x.shape[: len(shape)] != shape:
+                    what = f"{name!r} of shape {x.shape}"
+                    raise ValueError(f"it holds {what}, which does not fit its labels")
+                of, key = (fields[kind], rest) if rest else (fields, kind)
+                of[key] = x
             return Result(**fields)
         except KeyError as problem:
             reason = f"it has no {problem.args[0]!r}"
@@ -625,14 +579,10 @@ class Result(Shown):
 
 def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
     """Lanes of some ``settings``, ``instances``, ``replicates`` (positions), in that order."""
-    every = {
-        name: range(len(getattr(result, name))) for name in ("settings", "instances", "replicates")
-    }
+    every = {name: range(len(getattr(result, name))) for name in _LABELS[:3]}
     axes = [list(rows) for rows in (every | places).values()]
-    accounts = {
-        name: {k: x[np.ix_(*axes)] for k, x in getattr(result, name).items()}
-        for name in ("ledger", "final")
-    }
+    parts = {"ledger": result.ledger, "final": result.final}
+    accounts = {of: {k: x[np.ix_(*axes)] for k, x in of_it.items()} for of, of_it in parts.items()}
     labels = {name: tuple(getattr(result, name)[i] for i in rows) for name, rows in places.items()}
     ended, best_rate = result.ended[np.ix_(*axes)], result.best_rate[axes[1]]
     return dataclasses.replace(result, **accounts, **labels, ended=ended, best_rate=best_rate)  # type: ignore[arg-type]
@@ -641,11 +591,10 @@ def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
 def _with_benchmark(result: Result) -> Result:
     """The result with what could have been gained by each mark in its ledger."""
     rate = result.best_rate[None, :, None, None]
-    possible = {
-        f"moving:{clock}": ticks.from_units(rate * ticks.to_units(result.ledger[clock]))
-        for clock in ("clock", "expected_clock")
-    }
-    return dataclasses.replace(result, ledger={**result.ledger, **possible})
+    ledger = dict(result.ledger)
+    for clock in ("clock", "expected_clock"):
+        ledger[f"moving:{clock}"] = ticks.from_units(rate * ticks.to_units(ledger[clock]))
+    return dataclasses.replace(result, ledger=ledger)
 
 
 def join_settings(results: Sequence[Result]) -> Result:
@@ -656,11 +605,8 @@ def join_settings(results: Sequence[Result]) -> Result:
         like = next(part for part in parts if part is not None)
         # NaN, as labelled arrays have where nothing is known
         if any(part is None for part in parts):
-            absent = (np.full((*result.ended.shape, *like.shape[3:]), np.nan) for result in results)
-            parts = [
-                x if part is None else part.astype(np.float64)
-                for part, x in zip(parts, absent, strict=True)
-            ]
+            absent = [np.full((*x.ended.shape, *like.shape[3:]), np.nan) for x in results]
+            parts = [x if part is None else part for part, x in zip(parts, absent, strict=True)]
         return np.concatenate(parts)  # type: ignore[arg-type]
 
     best_rate = np.max([result.best_rate for result in results], axis=0)
@@ -668,18 +614,15 @@ def join_settings(results: Sequence[Result]) -> Result:
         # Sets of several sizes: each policy has a benchmark of its own.
         results = [_with_benchmark(result) for result in results]
     first = results[0]
-    several: Any = {
-        name: tuple(x for r in results for x in getattr(r.about, name)) for name in _BY_SETTING
-    }
+    of = [vars(r.about) for r in results]
+    several: Any = {name: tuple(x for about in of for x in about[name]) for name in _BY_SETTING}
     reasons = [r.about.why_scan for r in results if r.about.why_scan]
     why_scan = "; ".join(dict.fromkeys(reasons)) or None
     return dataclasses.replace(
         first,
         ledger={name: np.concatenate([r.ledger[name] for r in results]) for name in first.ledger},
         ended=np.concatenate([r.ended for r in results]),
-        final={
-            name: final(name) for name in dict.fromkeys(name for r in results for name in r.final)
-        },
+        final={name: final(name) for name in dict.fromkeys(x for r in results for x in r.final)},
         best_rate=best_rate,
         settings=tuple(name for r in results for name in r.settings),
         about=dataclasses.replace(first.about, **several, why_scan=why_scan),
@@ -704,23 +647,18 @@ def _measured_apart(result: Result, possible: np.ndarray | None) -> float:
 
 
 def doubt_of(result: Result, name: str = "regret") -> str | None:
-    """Why means of this regret do not rank policies, in a line; None where they do.
-
-    Its benchmark is not known, or its chance exceeds a tenth of all mean regrets.
-    """
+    """Why means of this regret do not rank policies, in a line; None where they do."""
     about = result.about
     benchmark = "fixed" if name == "fixed_regret" else "moving"
     possible = result.ledger.get(f"{benchmark}:expected_clock")
     if benchmark == "moving" and possible is None and np.isnan(result.best_rate).any():
-        return (
-            f"{name}: the most that can be earned in {about.environment or 'this world'} under "
-            f"{about.constraint.get('class', 'this constraint')} is not known; rank by result.reward"
-        )
+        limit, world = about.constraint.get("class", "this constraint"), about.environment
+        most = f"the most that can be earned in {world or 'this world'} under {limit}"
+        return f"{name}: {most} is not known; rank by result.reward"
     if benchmark == "moving" and (apart := _measured_apart(result, possible)) > 0:
-        return (
-            f"{name}: lanes are measured by what their own pulls' mean costs could have earned, which "
-            f"differs by {apart:.3g} in the mean between two settings; rank by result.reward"
-        )
+        measure = "lanes are measured by what their own pulls' mean costs could have earned"
+        differs = f"which differs by {apart:.3g} in the mean between two settings"
+        return f"{name}: {measure}, {differs}; rank by result.reward"
     error = result.ledger.get(f"{benchmark}_error:expected_clock")
     if possible is None or error is None:
         return None
@@ -731,39 +669,27 @@ def doubt_of(result: Result, name: str = "regret") -> str | None:
     if error[at] <= 0.1 * regret[at]:
         return None
     view = "fixed_benchmark_error" if benchmark == "fixed" else "benchmark_error"
-    return (
-        f"{name}: its benchmark is that of sampled contexts, with a standard error of "
-        f"{error[at]:.3g} at the end of instance {result.instances[at]}, where mean regrets are at "
-        f"most {regret[at]:.3g}; see result.{view} (with Rows of contexts it is exact)"
-    )
+    sampled = f"its benchmark is that of sampled contexts, with a standard error of {error[at]:.3g}"
+    place = f"at the end of instance {result.instances[at]}"
+    regrets = f"where mean regrets are at most {regret[at]:.3g}"
+    see = f"see result.{view} (with Rows of contexts it is exact)"
+    return f"{name}: {sampled} {place}, {regrets}; {see}"
 
 
 # --- Pictures
 
 
-_ACROSS = {
-    "": "share",
-    "spent": "share of the budget spent",
-    "rounds": "share of the rounds played",
-}
-_MOST_SETTINGS, _MOST_ARMS = 20, 7  # 7: as many colours as can be told apart
+_ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds played"}
+_MOST_SETTINGS = 20
 
 
 class ResultPlots:
-    """``result.plot``; every method gives a matplotlib figure, and writes it to ``path``, if there
-    is one.
-
-    Args:
-        result: what is drawn, at most 20 settings of it (``result.sel`` takes some).
-    """
+    """``result.plot`` of at most 20 settings: matplotlib figures, also written to ``path``."""
 
     def __init__(self, result: Any):
         if len(result.settings) > _MOST_SETTINGS:
-            raise bad(
-                "plot",
-                f"{len(result.settings)} settings",
-                f"of at most {_MOST_SETTINGS}; result.sel takes some",
-            )
+            must = f"of at most {_MOST_SETTINGS}; result.sel takes some"
+            raise bad("plot", f"{len(result.settings)} settings", must)
         from jaxbandits import _plots  # here: it imports matplotlib
 
         self._result, self._plots = result, _plots
@@ -806,11 +732,8 @@ class ResultPlots:
         """
         one_of("over", over, ("replicate", "instance"))
         if ax is not None and (path, width) != (None, None):
-            raise bad(
-                "ax",
-                ax,
-                "left out where path or width is given: the size of your figure and its file are yours",
-            )
+            must = "left out where path or width is given: the size of your figure and its file are yours"
+            raise bad("ax", ax, must)
         labels = list(self._result.settings)
         curves = labels if settings is None else list(settings)
         if unknown := [label for label in curves if label not in labels]:
@@ -823,70 +746,24 @@ class ResultPlots:
         doubts += ["benchmark"] * (doubt_of(self._result) is not None)
         doubtful = f" (in doubt: {', '.join(doubts)})" if doubts else ""
         kind = "" if over == "replicate" else " for further instances"
-        known = (
-            f"mean of {units}, 95 % intervals{kind}{doubtful}" if sure else f"{units}, no interval"
-        )
+        known = f"mean of {units}, 95 % intervals{kind}{doubtful}"
+        known = known if sure else f"{units}, no interval"
         names = [settings[x] for x in curves] if isinstance(settings, Mapping) else curves
         figure = self._plots.line_chart(
             np.asarray(self._result.marks),
             names if isinstance(settings, Mapping) else self._plots.short_names(names),
             [part.values for part in (regret.value, regret.low, regret.high)],
             title=known if title is None else title,
-            across=_ACROSS[self._result.about.clock],
+            across=_ACROSS.get(self._result.about.clock, "share"),
             up="regret (reward)",
             axes=ax,
         )
         return figure if ax is not None else _files.finished(figure, path, width)
 
-    def pulls(
-        self,
-        instance: int = 0,
-        *,
-        path: str | os.PathLike[str] | None = None,
-        width: float | str | None = None,
-    ) -> Figure:
-        """Mean share of pulls of each arm in one instance, a bar for each setting.
-
-        Args:
-            instance: its position.
-            path, width: as in :meth:`regret`.
-
-        Raises:
-            InputError: the environment counts no pulls, there is no such instance, another ending
-                or width.
-        """
-        pulls = self._result.pulls.values
-        if not 0 <= instance < pulls.shape[1]:
-            raise bad("instance", instance, f"from 0 to {pulls.shape[1] - 1}")
-        counts = pulls[:, instance].mean(axis=1)
-        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-        figure, axes = self._plots.empty_figure(height=1.2 + 0.45 * len(shares))
-        names = self._plots.short_names(self._result.settings)
-        offset, arms = np.zeros(len(shares)), np.argsort(-shares.max(axis=0))[:_MOST_ARMS]
-        for place, arm in enumerate(np.sort(arms)):
-            colour, _, _ = self._plots.nth_look(place)
-            look = {"color": colour, "label": f"arm {arm}", "edgecolor": "white"}
-            axes.barh(names, shares[:, arm], left=offset, **look)
-            offset = offset + shares[:, arm]
-        if shares.shape[1] > len(arms):
-            look = {"color": "0.8", "label": "other arms", "edgecolor": "white"}
-            axes.barh(names, 1 - offset, left=offset, **look)
-        axes.invert_yaxis()
-        one_of_several = f" of {pulls.shape[1]} instances" if pulls.shape[1] > 1 else ""
-        axes.set(xlim=(0, 1), xlabel="share of pulls")
-        which = f"instance {self._result.instances[instance]}{one_of_several}"
-        title = f"mean of {count_of(pulls.shape[2], 'run')} on {which}"
-        figure.suptitle(title, fontsize=10)
-        self._plots.set_key(figure, *axes.get_legend_handles_labels())
-        return _files.finished(figure, path, width)
-
     def distribution(
         self, *, path: str | os.PathLike[str] | None = None, width: float | str | None = None
     ) -> Figure:
-        """What share of the runs ended with more than a given regret: heavy tails show at the
-        right.
-
-        A curve that reaches far to the right is a setting of which few runs cost very much.
+        """What share of the runs ended with at least a given regret: heavy tails show at the right.
 
         Args:
             path, width: as in :meth:`regret`.
@@ -898,13 +775,11 @@ class ResultPlots:
         if final[0].size < 2:
             raise bad("distribution", "one run of each setting", "of two runs or more")
         figure, axes = self._plots.empty_figure()
-        names = self._plots.short_names(self._result.settings)
-        for number, (name, values) in enumerate(zip(names, final, strict=True)):
-            ordered = np.sort(values.ravel())
+        above = 1 - np.arange(final[0].size) / final[0].size
+        for number, name in enumerate(self._plots.short_names(self._result.settings)):
             colour, _, dashes = self._plots.nth_look(number)
-            above = 1 - np.arange(ordered.size) / ordered.size
             look = {"color": colour, "linestyle": dashes, "linewidth": 1.8, "label": name}
-            axes.step(ordered, above, where="pre", **look)
+            axes.step(np.sort(final[number].ravel()), above, where="pre", **look)
         up = "share of runs with at least that"
         axes.set(yscale="log", xlabel="regret at the end (reward)", ylabel=up)
         axes.grid(alpha=0.3, linewidth=0.6)

@@ -105,19 +105,7 @@ def simulate(
     """
     began = time.perf_counter()
     slots = check_count("slots", slots)
-    devices = (
-        jax.local_devices()
-        if devices is None
-        else list(devices)
-        if isinstance(devices, Iterable)
-        else []
-    )
-    if not devices or not all(
-        isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in devices
-    ):
-        raise bad(
-            "devices", devices, "a list of devices of this process, such as jax.local_devices()"
-        )
+    devices = _devices(devices)
     layout = lay_out(
         policies,
         environment,
@@ -150,12 +138,9 @@ def simulate(
     origin = origin_of(environment, devices[0].device_kind)
     parts = []
     for number, (task, accounts) in enumerate(zip(layout.tasks, answers, strict=True)):
-        ledger = ledger_of(
-            accounts.rows, task.constraint, task.places(np.arange(task.order.size))[1]
-        )
-        parts.append(
-            labelled(ledger, accounts.status, accounts.final, layout, number, constraint, origin)
-        )
+        instances = task.places(np.arange(task.order.size))[1]
+        ledger, whole = ledger_of(accounts.rows, task.constraint, instances), (layout, number)
+        parts.append(labelled(ledger, accounts.status, accounts.final, *whole, constraint, origin))
     result = join_settings(parts)
     facts = {"seconds": time.perf_counter() - began, "processor": processor_name()}
     facts["why_plain"] = workers.why_plain
@@ -172,11 +157,21 @@ def simulate(
         is_early = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
         if early := int(((result.ended == ready.ends_with) & is_early).sum()):
             ended = f"{early} of {is_early.size} lanes ended by {type(ready).__name__}.ended before their clock did"
-            warnings.warn(
-                f"{ended}: their regret means nothing; see result.rounds and result.spent",
-                stacklevel=3,
-            )
+            see = "their regret means nothing; see result.rounds and result.spent"
+            warnings.warn(f"{ended}: {see}", stacklevel=3)
     return result
+
+
+def _devices(devices: Any) -> list[Any]:
+    """Those of this process to run on, checked; default all."""
+    if devices is None:
+        return jax.local_devices()
+    listed = list(devices) if isinstance(devices, Iterable) else []
+    own = (isinstance(x, jax.Device) and x.process_index == jax.process_index() for x in listed)
+    if not listed or not all(own):
+        may_be = "a list of devices of this process, such as jax.local_devices()"
+        raise bad("devices", devices, may_be)
+    return listed
 
 
 def origin_of(environment: Environment, device: str) -> dict[str, Any]:
@@ -195,10 +190,7 @@ def labelled(
     constraint: Constraint,
     origin: Mapping[str, Any],
 ) -> Result:
-    """The result of one task of a layout, from the accounts of its lanes, ``[lane, …]``.
-
-    ``constraint`` is the user's own, not yet prepared.
-    """
+    """The result of one task, of its lanes' accounts ``[lane, …]``; ``constraint``: the user's own."""
     task, settings = layout.tasks[number], layout.settings[number]
     instance = task.places(np.arange(task.order.size))[1]
     accounts, world = dict(ledger), task.environment
@@ -256,13 +248,11 @@ def labelled(
 
 def described(owner: Any) -> dict[str, Any]:
     """A dataclass as JSON: its class, and its fields."""
-    fields = {f.name: getattr(owner, f.name) for f in dataclasses.fields(owner)}
-    plain = {
-        k: np.asarray(v).tolist() if np.size(v) <= 10_000 else "…"
-        for k, v in fields.items()
-        if v is not None
-    }
-    return {"class": type(owner).__name__, **plain}
+    plain = {"class": type(owner).__name__}
+    for field in dataclasses.fields(owner):
+        if (x := getattr(owner, field.name)) is not None:
+            plain[field.name] = np.asarray(x).tolist() if np.size(x) <= 10_000 else "…"
+    return plain
 
 
 @door

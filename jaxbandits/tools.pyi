@@ -1,7 +1,6 @@
 import pathlib
 
 from ._engine.setup import mark_shares as mark_shares
-from ._files import check_folder as check_folder
 from ._files import finished as finished
 from ._files import of_rows as of_rows
 from ._files import write_whole as write_whole

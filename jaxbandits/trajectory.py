@@ -104,9 +104,8 @@ def rollout(
         after = select_tree(running, after, state)
         has_pulled = after.ledger.rounds > state.ledger.rounds
         outcome = jax.tree.map(lambda x: jnp.where(has_pulled, x, jnp.zeros_like(x)), outcome)
-        return after, Trajectory(
-            after.action, outcome, after.ledger, after.status, has_pulled, after.policy
-        )
+        account = outcome, after.ledger, after.status
+        return after, Trajectory(after.action, *account, has_pulled, after.policy)
 
     with PROGRAM(program):
         return jax.lax.scan(next_round, begin.state, None, length=rounds)[1]

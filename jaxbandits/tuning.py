@@ -7,7 +7,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from jaxbandits import _plots
 from jaxbandits._files import finished, inches_of, write_whole
 from jaxbandits._numerics.arrays import one_of
-from jaxbandits._tables import Table, in_greek
+from jaxbandits._tables import in_greek
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.core.checks import as_played, bad, door, numbers, positive_number, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy
@@ -73,16 +73,14 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
 
     def problem(key: Any, count: int) -> tuple[FiniteArms, Constraint]:
         environment = FAMILIES[family](key, count, arms)
-        return environment, TotalBudget(
-            budget * environment.values()[1].min(axis=1), last_pull="counts"
-        )
+        cheapest = environment.values()[1].min(axis=1)
+        return environment, TotalBudget(budget * cheapest, last_pull="counts")
 
     return problem
 
 
 def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
-    """Instances drawn at random, with replacement, from those of an environment (one constraint for
-    all).
+    """Instances drawn at random, with replacement, of an environment; one constraint for all.
 
     Example:
         >>> import jax
@@ -107,22 +105,7 @@ def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
 
 # --- What tuning found: values, gains, picture, files.
 
-
-FILES = ("path.png", "path.csv", "run.json")
-
-
-def _less(gain: Estimate, reference: str) -> str:
-    """How much less, or more, than ``reference`` the tuned value's regret is."""
-    sure = "clear" if gain.low > 0 or gain.high < 0 else "not clear"
-    value, low, high = _ends(gain)
-    if value < 0:  # a difference without a double negative
-        value, low, high = -value, -high, -low
-    less = "less" if gain.value >= 0 else "more"
-    return f"the tuned value's is {value:.4g} [{low:.4g}, {high:.4g}] {less} than {reference} (paired, {sure})"
-
-
-def _ends(estimate: Estimate) -> tuple[float, float, float]:
-    return estimate.value, estimate.low, estimate.high
+FILES = ("path.png", "run.json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,32 +154,23 @@ class Tuned:
 
     def lines(self) -> list[str]:
         """The report, line by line."""
-        values = ", ".join(f"{name} = {value:.4g}" for name, value in self.values.items())
-        start, tuned = (
-            ", ".join(f"{x:.4g}" for x in of.values()) for of in (self.start, self.tuned)
-        )
-        head = f"tuned: {values} (start {start}"
+        values, tuned = _numbers(self.values, named=True), _numbers(self.tuned)
+        head = f"tuned: {values} (start {_numbers(self.start)}"
         if self.values != self.tuned:
             kept = "keep the start" if self.values == self.start else "take the best grid value"
             head = f"{kept}: {values} (tuned to {tuned}, which is clearly worse"
+        rounds, seconds = self.rounds, self.seconds
+        doubts = (x for x in self.regret.warnings if not x.startswith("skewed"))
         lines = [
-            f"{head}; {len(self.regrets)} steps of {self.estimator}, "
-            f"{self.rounds[0]:.3g} rounds, {self.seconds[0]:.0f} s)",
-            "regret on fresh instances: {:.5g} [{:.5g}, {:.5g}]".format(*_ends(self.regret)),
-            *(
-                f"  {text.split(': ', 1)[1]}"
-                for text in self.regret.warnings
-                if not text.startswith("skewed")
-            ),
+            f"{head}; {len(self.regrets)} steps of {self.estimator}, {rounds[0]:.3g} rounds, {seconds[0]:.0f} s)",
+            f"regret on fresh instances: {self.regret.value:.5g} [{self.regret.low:.5g}, {self.regret.high:.5g}]",
+            *(f"  {doubt.split(': ', 1)[1]}" for doubt in doubts),
             _less(self.over_start, "the start's"),
         ]
         if self.best is not None and self.over_best is not None:
-            best = ", ".join(f"{value:.4g}" for value in self.best.values())
-            lines += [
-                f"best of {len(self.grid)} grid values: {best} ({self.rounds[1]:.3g} rounds, {self.seconds[1]:.0f} s; "
-                f"tuning took {self.rounds[0] / self.rounds[1]:.0%} of its rounds)",
-                _less(self.over_best, "the best grid value's"),
-            ]
+            took = f"{rounds[1]:.3g} rounds, {seconds[1]:.0f} s; tuning took {rounds[0] / rounds[1]:.0%} of its rounds"
+            lines.append(f"best of {len(self.grid)} grid values: {_numbers(self.best)} ({took})")
+            lines.append(_less(self.over_best, "the best grid value's"))
         return [*lines, f"note: {invisible(self.regret.units, 'instance')}"]
 
     def __repr__(self) -> str:
@@ -205,34 +179,15 @@ class Tuned:
     def save(
         self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None
     ) -> list[Path]:
-        """Write path.png, path.csv and run.json, the last with what ``about`` adds."""
+        """Write run.json, which is all but the policy and what ``about`` adds, and path.png."""
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
-        header = ["step", *self.values, "mean_regret", *(f"slope_{name}" for name in self.values)]
-        values = np.column_stack([self.regrets, self.slopes]).tolist()
-        values.append([""] * (1 + len(self.values)))  # nothing is played at the end of the path
-        rows = [
-            [step, *at, *of_step]
-            for step, (at, of_step) in enumerate(zip(self.path, values, strict=True))
-        ]
-        table = Table(header, rows).csv(digits=None, line_end="\r\n").encode()
-        facts = {
-            "values": self.values,
-            "tuned": self.tuned,
-            "start": self.start,
-            "best_grid_value": self.best,
-            "regret": _ends(self.regret),
-            "gain_over_start": _ends(self.over_start),
-            "gain_over_best_grid_value": self.over_best and _ends(self.over_best),
-            "rounds": self.rounds,
-            "seconds": self.seconds,
-            "estimator": self.estimator,
-            "report": self.lines(),
-        } | (about or {})
+        facts = {name: x for name, x in vars(self).items() if name != "policy"}
+        facts |= {"report": self.lines(), **(about or {})}
+        record = json.dumps(facts, indent=1, default=_plain).encode()
         picture = _plots.encoded(self.picture(), dpi=130)
-        record = json.dumps(facts, indent=1, default=str).encode()
         # the first says whose the rest is
-        for name, content in (("run.json", record), ("path.csv", table), ("path.png", picture)):
+        for name, content in (("run.json", record), ("path.png", picture)):
             write_whole(out / name, lambda file, content=content: file.write(content))
         return [out / name for name in FILES]
 
@@ -274,6 +229,27 @@ class Tuned:
             right_axes.margins(x=0.1)
         _plots.set_key(figure, *axes[0, 1].get_legend_handles_labels())
         return finished(figure, path, width)
+
+
+def _less(gain: Estimate, reference: str) -> str:
+    """How much less, or more, than ``reference`` the tuned value's regret is."""
+    sure = "clear" if gain.low > 0 or gain.high < 0 else "not clear"
+    value, low, high, less = gain.value, gain.low, gain.high, "less"
+    if value < 0:  # a difference without a double negative
+        value, low, high, less = -value, -high, -low, "more"
+    text = f"{value:.4g} [{low:.4g}, {high:.4g}] {less}"
+    return f"the tuned value's is {text} than {reference} (paired, {sure})"
+
+
+def _numbers(of: Mapping[str, float], named: bool = False) -> str:
+    return ", ".join(f"{name} = {x:.4g}" if named else f"{x:.4g}" for name, x in of.items())
+
+
+def _plain(value: Any) -> Any:
+    """An estimate or an array as JSON has it; of other objects their text."""
+    if isinstance(value, Estimate):
+        return vars(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 # --- The search.
@@ -367,16 +343,13 @@ def tune(
     ) -> tuple[Any, Any, int]:
         """Each instance's regret ``[I]``, slopes by ln(parameter) ``[I, P]``; two runs each."""
         if isinstance(policy, RandomisedPolicy):
-            at_theta = policy_with(theta)
-            regret, score, rounds = policy_score.play_runs(
-                at_theta, world, limit, paths, key, 1, 2, **options
-            )
+            lanes = policy_with(theta), world, limit, paths, key
+            regret, score, rounds = policy_score.play_runs(*lanes, 1, 2, **options)
             slope = (centred(regret, "leave_one_out")[..., None] * score).mean(axis=3)
             return regret[0, :, 0].mean(axis=1), slope[0, :, 0] * theta, rounds
         leaves = Settings.of(policy_with(theta), world.instances, world.spec).policy
-        regret, slope, rounds = smoothed.pair_slopes(
-            leaves, world, limit, paths, key, sigma, 1, **options
-        )
+        lanes = leaves, world, limit, paths, key
+        regret, slope, rounds = smoothed.pair_slopes(*lanes, sigma, 1, **options)
         return regret[0, :, 0], slope[0, :, 0], rounds
 
     def play(rows: np.ndarray, part: int, count: int) -> tuple[np.ndarray, int]:
@@ -386,23 +359,17 @@ def tune(
         leaves = Settings.of(policy, world.instances, world.spec).policy
         leaves = jax.tree.map(lambda x: np.repeat(x, len(rows), axis=0), leaves)
         leaves = put(leaves, {path: rows[:, i, None] for i, path in enumerate(paths)})
-        result = simulate(  # the start may be in the grid
-            Settings.of(leaves, world.instances),
-            world,
-            limit,
-            key=jax.random.fold_in(part_key, 1),
-            marks=1,
-            **options,
-        )
+        rows_played = Settings.of(leaves, world.instances)  # the start may be in the grid
+        lane_key = jax.random.fold_in(part_key, 1)
+        result = simulate(rows_played, world, limit, key=lane_key, marks=1, **options)
         return result.regret.values[:, :, 0, -1], int(result.ledger["rounds"][..., -1].sum())
 
     # Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses
     # the best arm for good. A step in proportion to the gradient follows the mean of the two; Adam,
     # which divides by the gradient's own size, follows the many: on 50 Bernoulli arms it ended at ρ
     # = 0.10, where the mean regret is twice that of ρ = ½.
-    plain = optax.chain(
-        optax.clip(3.0), optax.sgd(optax.cosine_decay_schedule(1.0, steps, alpha=0.1))
-    )
+    rate = optax.cosine_decay_schedule(1.0, steps, alpha=0.1)
+    plain = optax.chain(optax.clip(3.0), optax.sgd(rate))
     climb, began, log_theta = optimizer or plain, time.perf_counter(), np.log(start)
     state = climb.init(log_theta.astype(np.float32))
     path_taken, regrets, slopes, rounds = [start], [], [], 0
@@ -411,12 +378,9 @@ def tune(
         world = problem(jax.random.fold_in(at, 0), instances)
         regret, slope, more = slopes_at(np.exp(log_theta), *world, jax.random.fold_in(at, 1))
         relative = slope.mean(axis=0) / max(float(regret.mean()), 1e-12)
-        updates, state = climb.update(
-            relative.astype(np.float32), state, log_theta.astype(np.float32)
-        )
-        log_theta = np.asarray(
-            optax.apply_updates(log_theta.astype(np.float32), updates), np.float64
-        )
+        now = log_theta.astype(np.float32)
+        updates, state = climb.update(relative.astype(np.float32), state, now)
+        log_theta = np.asarray(optax.apply_updates(now, updates), np.float64)
         for name, value in zip(paths, np.exp(log_theta), strict=True):
             as_played(name, value, {})
         path_taken.append(np.exp(log_theta))
@@ -435,9 +399,7 @@ def tune(
     better = apart["smaller"].values  # clearly, than the tuned value, which is not among them
     taken = int(np.where(better, means, np.inf).argmin())
     ends = np.stack([apart[x].values for x in ("difference", "low", "high")], axis=1)[1:]
-    over_start, *over_best = (
-        Estimate(value, low, high, fresh, ()) for value, low, high in ends.tolist()
-    )
+    over_start, *over_best = (Estimate(x, low, high, fresh, ()) for x, low, high in ends.tolist())
     return Tuned(
         policy=policy_with(compared[taken]),
         values=named[taken],

@@ -44,7 +44,7 @@ FLOORS = (
     ("constraints", "draws", "environments", "policies"),
     ("_engine",),
     ("oracles", "result", "simulation", "trajectory"),
-    ("interfaces", "gradients", "logs", "testing", "sweeps"),
+    ("gradients", "logs", "testing", "sweeps"),
     ("tuning",),
     ("tools",),
     ("apps.comparison", "apps.live"),

@@ -184,7 +184,6 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     )
     drawers = (
         lambda **keywords: plot.regret(over="instance", **keywords),
-        plot.pulls,
         plot.distribution,
         sweep.plot.sensitivity,
     )
@@ -223,7 +222,6 @@ def test_one_run_has_no_interval_and_no_distribution() -> None:
     arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]] * 2, [[0.9, 0.3]] * 2)
     result = jb.simulate(jb.policies.MUCB(), arms, jb.Horizon(8), key=KEY, marks=2, engine="scan")
     assert "95" in result.plot.regret("instance").axes[0].get_title()
-    assert result.plot.pulls(1).get_suptitle() == "mean of 1 run on instance 1 of 2 instances"
     alone = pick(result, instances=[0])
     assert alone.plot.regret("replicate").axes[0].get_title() == "1 run, no interval"
     with pytest.raises(jb.InputError, match="'one run of each setting' given; it must be of two"):

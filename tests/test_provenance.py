@@ -61,34 +61,20 @@ def test_what_an_appendix_needs() -> None:
     assert re.fullmatch("[0-9a-f]{64}", facts["code"])
 
 
-def test_the_paragraph_and_the_table_say_the_same() -> None:
+def test_the_paragraph_says_all_of_it() -> None:
     facts = sample_result().provenance()
-    text, table = facts.text(), facts.latex()
-    parts = [
+    for words in (
         "Python 3.",
         "OmegaUCB(rho=0.25) (scan)",
         "budget=5.0",
         "ids 0 to 2",
         "Halved, SHA-256",
-    ]
-    parts.append("random_bernoulli(key(7), instances=3, arms=2)")
-    parts.append("4 settings × 3 instances × 1 replicate")
-    for words in [*parts, facts["digest"]]:
-        assert words in text
-        latex = words.replace("_", r"\_").replace("×", r"$\times$")
-        assert latex in table
-    first, rule, *rows, last_rule, end = table.splitlines()
-    assert (first, end) == (r"\begin{tabular}{@{}lp{0.74\linewidth}@{}}", r"\end{tabular}")
-    assert rule == last_rule == r"\hline" and len(rows) == 8
-    for row in rows:
-        assert re.fullmatch(r"[A-Z][a-z ]+ & \\raggedright .+ \\tabularnewline", row)
-        assert len(re.findall(r"(?<!\\)&", row)) == 1 and not re.findall(r"(?<!\\)[%#_]", row)
-
-
-def test_signs_of_latex() -> None:
-    assert _provenance._in_latex("a_b & 5% of {x} ~ ^ \\ #1 $ <ρ>") == (
-        r"a\_b \& 5\% of \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{} \#1 \$ $<$$\rho$$>$"
-    )
+        "random_bernoulli(key(7), instances=3, arms=2)",
+        "4 settings × 3 instances × 1 replicate",
+        facts["digest"],
+    ):
+        assert words in facts.text()
+    assert len(facts.rows()) == 8
 
 
 def test_a_file_of_an_earlier_version_says_less() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -94,22 +93,6 @@ def test_a_table_knows_its_units() -> None:
     }  # fmt: skip
 
 
-def test_a_table_for_polars(monkeypatch: pytest.MonkeyPatch) -> None:
-    polars = pytest.importorskip("polars")
-    pandas, table = sample_result().to_pandas(), sample_result().to_polars()
-    assert table.columns == list(pandas.columns) and table.height == len(pandas)
-    for name in table.columns:
-        ours, theirs = pandas[name].to_list(), table[name].to_list()
-        assert all(a == b or (a != a and b != b) for a, b in zip(ours, theirs, strict=True)), name
-    frame = table.filter(
-        (polars.col("rho") == 0.3) & (polars.col("instance") == 1) & (polars.col("mark") == 1.0)
-    )
-    assert frame["regret"].to_list() == sample_result().regret.values[1, 1, :, -1].tolist()
-    monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(jb.InputError, match=r"^polars: it is not installed"):
-        sample_result().to_polars()
-
-
 def test_a_notebook_shows_a_small_table() -> None:
     html = sample_result()._repr_html_()
     assert html.count("<tr>") == 4 and "OmegaUCB(rho=0.3)" in html and "12 exhausted" in html
@@ -142,12 +125,6 @@ def test_pictures_show_what_the_result_says() -> None:
         result.plot.regret(over="mark")
     with pytest.raises(jb.InputError, match="settings: 'none' given"):
         result.plot.regret(over="replicate", settings=["none"])
-
-    bars = result.plot.pulls(1).axes[0]
-    widths = sum(np.array([bar.get_width() for bar in group]) for group in bars.containers)
-    assert np.allclose(widths, 1) and bars.get_xlabel() == "share of pulls"
-    with pytest.raises(jb.InputError, match="instance: 3 given; it must be from 0 to 2"):
-        result.plot.pulls(3)
 
     curves = result.plot.distribution().axes[0].get_lines()
     final = np.sort(result.regret.values[0, ..., -1].ravel())

@@ -68,19 +68,14 @@ def empty(arms: int, *, resources: int | None = None, spreads: bool = False) -> 
     """
     costs = (arms,) if resources is None else (arms, resources)
     spread = (ticks.zero((arms,)), ticks.zero(costs)) if spreads else (None, None)
-    return ArmStatistics(
-        jnp.zeros((arms,), jnp.int32), ticks.zero((arms,)), ticks.zero(costs), *spread
-    )
+    pulls = jnp.zeros((arms,), jnp.int32)
+    return ArmStatistics(pulls, ticks.zero((arms,)), ticks.zero(costs), *spread)
 
 
 def record(
     stats: ArmStatistics, arm: jax.Array, reward: jax.Array, cost: jax.Array
 ) -> ArmStatistics:
-    """Add the outcomes of a round: ``arm``, ``reward``, ``cost`` are scalars, or ``[L]`` for a set
-    of distinct arms.
-
-    With d resources ``cost`` has an axis ``[d]`` more, the last one.
-    """
+    """Add a round's outcomes: scalars, or ``[L]`` of a set of distinct arms; ``cost`` ``[…, d]``."""
     ids = jax.lax.iota(jnp.int32, stats.pulls.shape[0])
 
     def put(total: Total | None, x: jax.Array) -> Total | None:
@@ -106,21 +101,17 @@ def together(stats: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
 
 
 def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
-    """The statistics as they would be if every open pull had brought its arm's current means
-    (rounded down to a tick).
-
-    An arm of which nothing is known yet is counted as the worst there may be, reward 0 and cost 1:
-    so that it is not flooded before the first answer.
-    """
+    """The statistics if every open pull had brought its arm's current means, rounded to a tick."""
+    # An arm of which nothing is known yet is counted as the worst there may be, reward 0 and cost
+    # 1: so that it is not flooded before the first answer.
     has_pulls, n = stats.pulls > 0, jnp.maximum(stats.pulls, 1)
 
     def more(total: Total | None, unseen: int) -> Total | None:
         if total is None:
             return None
         pulled, by, times = (beside(x, total.part.ndim - n.ndim) for x in (has_pulls, n, open))
-        return ticks.plus(
-            total, ticks.times(jnp.where(pulled, ticks.quotient(total, by), unseen), times)
-        )
+        mean = jnp.where(pulled, ticks.quotient(total, by), unseen)
+        return ticks.plus(total, ticks.times(mean, times))
 
     spreads = (more(x, 0) for x in (stats.reward_spread, stats.cost_spread))
     reward, cost = more(stats.reward, 0), more(stats.cost, ticks.ONE)

@@ -34,12 +34,10 @@ class Capability(NamedTuple):
     name: str  # the class attribute, or the method, that declares it
     methods: tuple[str, ...]  # what it speaks of, helpers included
     lacking: str  # what is said of a class that does not declare it
-    fillable: tuple[
-        str, ...
-    ] = ()  # abstract methods that a subclass may write without saying it again
-    within: bool = (
-        False  # every dataclass among the fields must have it, not only those that speak of it
-    )
+    # abstract methods that a subclass may write without saying it again
+    fillable: tuple[str, ...] = ()
+    # every dataclass among the fields must have it, not only those that speak of it
+    within: bool = False
     by_method: bool = False  # a method declares it, and not an attribute that is True
 
 
@@ -54,12 +52,8 @@ RESTS = Capability(
     "fall while the arm is not pulled)",
     within=True,
 )
-STEADY = Capability(
-    "steady",
-    ("admits", "status", "wanted"),
-    "does not say for how long its arms stay the same",
-    by_method=True,
-)
+_UNSTEADY = "does not say for how long its arms stay the same"
+STEADY = Capability("steady", ("admits", "status", "wanted"), _UNSTEADY, by_method=True)
 ADDRESSED = Capability(
     "addressed",
     (
@@ -84,10 +78,8 @@ def why_not(owner: object, capability: Capability, among: type = object) -> str 
         giving = _giving(type(owner), method)
         open_ = method in capability.fillable and _is_abstract(declaring, method)
         if giving is not None and not issubclass(declaring, giving) and not open_:
-            undoes = (
-                f"{giving.__name__} overrides {method} without declaring `{capability.name}` again"
-            )
-            return f"{undoes} ({declaring.__name__} declared it of its own)"
+            undoes = f"{giving.__name__} overrides {method} without declaring `{capability.name}`"
+            return f"{undoes} again ({declaring.__name__} declared it of its own)"
     for inner in _wrapped(owner):
         applies = capability.within or hasattr(inner, capability.name)
         if applies and (reason := why_not(inner, capability)) is not None:
@@ -108,15 +100,10 @@ def undone(owner: object, capability: Capability) -> bool:
 def forgotten(owner: object) -> str | None:
     """What ``owner`` or its parts leave undefined: abstract methods, unset class attributes."""
     cls = type(owner)
-    kinds = {
-        name: str(kind)
-        for base in cls.__mro__
-        for name, kind in vars(base).get("__annotations__", {}).items()
-    }
+    noted = [vars(base).get("__annotations__", {}) for base in cls.__mro__]
+    kinds = {name: str(kind) for of in noted for name, kind in of.items()}
     missing = [name for name in dir(cls) if _is_abstract(cls, name)]
-    missing += [
-        name for name, kind in kinds.items() if "ClassVar" in kind and not hasattr(cls, name)
-    ]
+    missing += [x for x, kind in kinds.items() if "ClassVar" in kind and not hasattr(cls, x)]
     if missing:
         return f"{cls.__name__} does not define {' and '.join(missing)}"
     return next(filter(None, map(forgotten, _wrapped(owner))), None)
@@ -124,9 +111,8 @@ def forgotten(owner: object) -> str | None:
 
 def own_method(owner: object, base: type, *methods: str) -> str | None:
     """The first of these methods not inherited from ``base``: what replaces them misses it."""
-    return next(
-        (name for name in methods if getattr(type(owner), name) is not getattr(base, name)), None
-    )
+    kind = type(owner)
+    return next((x for x in methods if getattr(kind, x) is not getattr(base, x)), None)
 
 
 def played_by(engine: str, owner: object, base: type, *methods: str) -> str | None:

@@ -98,9 +98,7 @@ def door(function: F, name: str = "") -> F:
 def refuse_misfit(
     function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], name: str = ""
 ) -> None:
-    """Raise :class:`CallError` if these are no arguments of ``function``, which messages call
-    ``name``.
-    """
+    """Raise :class:`CallError` if these are no arguments of ``function``, called ``name``."""
     signature = inspect.signature(function)
     try:
         signature.bind(*args, **options)
@@ -113,18 +111,12 @@ def refuse_misfit(
 
 
 def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
-    """``value`` as float64, if it is a number or an array of numbers: of Python, NumPy, JAX or in
-    lists.
-
-    Text, booleans, dates, None, complex numbers, other objects, ragged lists, masked and traced
-    values are none.
-    """
+    """``value`` as float64, if it is numbers: of Python, NumPy, JAX or in lists; no booleans or masks."""
     refuse_traced(argument, value)
     try:
         # NumPy makes an object of a whole number beyond 64 bits.
-        array = np.asarray(
-            float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-        )
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        array = np.asarray(float(value) if is_whole else value)
     except (ValueError, TypeError, OverflowError):  # ragged, or of no NumPy type
         raise bad(argument, value, may_be) from None
     numeric = array.dtype.kind in "iuf" or _is_jax_float(array.dtype)
@@ -153,9 +145,8 @@ def refuse_traced(argument: str, tree: Any) -> None:
     import jax
 
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree)):
-        raise InputError(
-            f"{argument}: a traced value given; it must be concrete (call it outside of jit, vmap, grad)"
-        )
+        must = "it must be concrete (call it outside of jit, vmap, grad)"
+        raise InputError(f"{argument}: a traced value given; {must}")
 
 
 def number(argument: str, value: Any, may_be: str = "a number") -> float:
@@ -188,25 +179,15 @@ def whole_number(
 
     The message writes ``maximum_text`` for ``maximum``, and says what the argument ``may_also`` be.
     """
-    whole = value
-    if getattr(whole, "shape", None) == () and getattr(
-        getattr(whole, "dtype", None), "kind", None
-    ) in ("i", "u"):
+    whole, kind = value, getattr(getattr(value, "dtype", None), "kind", "")
+    if getattr(whole, "shape", None) == () and kind in ("i", "u"):
         refuse_traced(argument, whole)
         whole = int(whole)  # type: ignore[call-overload]
-    fits = (
-        isinstance(whole, int)
-        and not isinstance(whole, bool)
-        and whole >= minimum
-        and (maximum is None or whole <= maximum)
-    )
-    if not fits:
-        upper = (
-            f"of at least {minimum}"
-            if maximum is None
-            else f"from {minimum} to {maximum_text or maximum}"
-        )
-        raise bad(argument, value, f"a whole number {upper}{may_also}")
+    is_whole = isinstance(whole, int) and not isinstance(whole, bool)
+    if not is_whole or whole < minimum or (maximum is not None and whole > maximum):  # type: ignore[operator]
+        range_ = f"from {minimum} to {maximum_text or maximum}"
+        range_ = f"of at least {minimum}" if maximum is None else range_
+        raise bad(argument, value, f"a whole number {range_}{may_also}")
     return whole  # type: ignore[return-value]
 
 
@@ -225,15 +206,10 @@ def in_float32(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray
     array = numbers(argument, value, may_be)
     with np.errstate(over="ignore", under="ignore"):
         cast = array.astype(np.float32)
-    for wrong, range_ in (
-        (np.isfinite(array) & ~np.isfinite(cast), f"at most {_LARGEST:.7g} in size (float32)"),
-        (
-            (array != 0) & (np.abs(cast) < np.float32(SMALLEST)),
-            f"0, or at least {SMALLEST:.7g} in size (float32)",
-        ),
-    ):
-        if wrong.any():
-            raise bad(argument, float(array[wrong].flat[0]), range_)
+    large, small = np.isfinite(array) & ~np.isfinite(cast), np.abs(cast) < np.float32(SMALLEST)
+    refuse(argument, array, large, f"at most {_LARGEST:.7g} in size (float32)")
+    may_be = f"0, or at least {SMALLEST:.7g} in size (float32)"
+    refuse(argument, array, small & (array != 0), may_be)
     return cast
 
 
@@ -252,24 +228,15 @@ def as_played(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
     wrong = ~np.isfinite(array) | ((array != np.rint(array)) if whole else False)
     for word, bound in bounds.items():
         wrong = wrong | _OUTSIDE[word](array, bound)
-    if wrong.any():
-        raise bad(name, float(array[wrong].flat[0]), may_be)
+    refuse(name, array, wrong, may_be)
     if whole:
-        if (large := np.abs(array) > MOST_INT).any():
-            raise bad(
-                name,
-                float(array[large].flat[0]),
-                f"{may_be}, and at most {MOST_INT} in size (int32)",
-            )
+        large = np.abs(array) > MOST_INT
+        refuse(name, array, large, f"{may_be}, and at most {MOST_INT} in size (int32)")
         return array.astype(np.int32)
     cast = in_float32(name, array)
     for word, bound in bounds.items():  # a range holds after the cast, too
         if (wrong := _OUTSIDE[word](cast, np.float32(bound))).any():
-            raise bad(
-                name,
-                float(array[wrong].flat[0]),
-                f"{may_be} in float32, where it is {cast[wrong].flat[0]:g}",
-            )
+            refuse(name, array, wrong, f"{may_be} in float32, where it is {cast[wrong].flat[0]:g}")
     return cast
 
 
@@ -290,9 +257,8 @@ def called(owner: object, method: str, call: Callable[[], T]) -> T:
     except InputError:
         raise
     except (Exception, SystemExit) as problem:
-        raise InputError(
-            f"{user_method(owner, method, problem)}: fails: {in_a_line(problem)}"
-        ) from problem
+        name = user_method(owner, method, problem)
+        raise InputError(f"{name}: fails: {in_a_line(problem)}") from problem
 
 
 def in_a_line(problem: BaseException) -> str:
@@ -301,19 +267,15 @@ def in_a_line(problem: BaseException) -> str:
 
     text = brief(problem, 300)
     of_many = isinstance(problem, ValueError) and text.startswith("The truth value of an array")
-    if of_many or isinstance(
-        problem, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
-    ):
+    of_jax = jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError
+    if of_many or isinstance(problem, of_jax):
         text = (
             "it uses a value that is not known while it is traced as a Python number, in an `if` or in NumPy "
             "(use jax.numpy, and jnp.where instead of `if`)"
         )
-    user_frames = [
-        frame
-        for frame in traceback.extract_tb(problem.__traceback__)
-        if _is_user_code(frame.filename)
-    ]
-    at = _place(user_frames[-1].filename, user_frames[-1].lineno) if user_frames else ""
+    frames = traceback.extract_tb(problem.__traceback__)
+    users = [frame for frame in frames if _is_user_code(frame.filename)]
+    at = _place(users[-1].filename, users[-1].lineno) if users else ""
     return f"{type(problem).__name__}: {text}{at}"
 
 
@@ -332,11 +294,8 @@ def one_for_each_arm(owner: object, method: str, values: Any, shape: tuple[int, 
     """``values``, if it is an array with one number for each arm: what ``owner.method`` must give."""
     if getattr(values, "shape", None) == shape:
         return values
-    kind = (
-        f"{values.dtype}{list(values.shape)}"
-        if hasattr(values, "dtype")
-        else f"a {type(values).__name__}"
-    )
+    kind = f"a {type(values).__name__}"
+    kind = f"{values.dtype}{list(values.shape)}" if hasattr(values, "dtype") else kind
     code = getattr(getattr(type(owner), method), "__code__", None)
     at = _place(code.co_filename, code.co_firstlineno) if code else ""
     name = f"{type(owner).__name__}.{method}"
@@ -348,9 +307,8 @@ def _place(file: str, line_number: int | None) -> str:
 
 
 def _is_user_code(file: str) -> bool:
-    return not any(
-        Path(file).is_relative_to(folder) for folder in _libraries()
-    ) and not file.startswith("<")
+    ours = any(Path(file).is_relative_to(folder) for folder in _libraries())
+    return not (ours or file.startswith("<"))
 
 
 # --- What this machine has.
@@ -375,9 +333,8 @@ def processor() -> str:
     features = [platform.machine(), platform.processor()]
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-            features.append(
-                next((line for line in lines if line.startswith(("flags", "Features"))), "")
-            )
+            starts = "flags", "Features"
+            features.append(next((line for line in lines if line.startswith(starts)), ""))
     except OSError:
         pass
     return hashlib.sha256("".join(features).encode()).hexdigest()[:12]

@@ -115,11 +115,8 @@ def _is_as_written(cls: type) -> bool:
 
 def _is_ours(value: Any) -> bool:
     """True unless a function from elsewhere; what a dataclass generates counts as ours."""
-    function = (
-        getattr(value, "fget", None)
-        or getattr(value, "func", None)
-        or getattr(value, "__func__", value)
-    )
+    function = getattr(value, "fget", None) or getattr(value, "func", None)
+    function = function or getattr(value, "__func__", value)
     code = getattr(function, "__code__", None)
     return code is None or code.co_filename.startswith(_WRITTEN_HERE)
 
@@ -133,11 +130,7 @@ _MOST_TRACES = 256  # each leaves traces of jax's own functions, half a megabyte
 
 
 def traced(function: Callable[..., Any], *shapes: Any) -> str:
-    """The digest of what ``function`` does with arguments of these shapes: equal in every process.
-
-    Of equations and constants by value, and of the structure of what it gives. ``shapes`` are trees
-    of anything with a shape and a dtype.
-    """
+    """The digest of what ``function`` does with arguments of these shapes: equal in every process."""
 
     def trace() -> tuple[Any, Any]:
         return jax.make_jaxpr(lambda *x: function(*x), return_shape=True)(*shapes)  # type: ignore[return-value]
@@ -166,11 +159,9 @@ def _is_foreign(part: Any) -> bool:
 
 
 def bring_up_to_date(*owners: Any) -> None:
-    """Where code reads arrays of NumPy of 64 bits that were edited: write that into jax's copies.
-
-    jax keeps the copy of 32 bits that it makes of such an array for as long as any trace holds it,
-    by the array's identity, and each new trace would read the old numbers in it.
-    """
+    """Where code reads arrays of NumPy of 64 bits that were edited: write that into jax's copies."""
+    # jax keeps the copy of 32 bits for as long as any trace holds it, by the array's identity, and
+    # each new trace would read the old numbers in it.
     for array in _arrays_read_by(owners):
         for kept in jax.make_jaxpr(lambda x=array: jax.numpy.asarray(x))().consts:
             if isinstance(kept, np.ndarray) and kept.shape == array.shape:
@@ -198,10 +189,8 @@ def _arrays_read_by(owners: Iterable[Any]) -> Iterator[np.ndarray]:
         visited[id(item)] = item
         item = getattr(item, "fget", None) or getattr(item, "__func__", item)
         if isinstance(item, np.ndarray):
-            if (
-                item.dtype.kind in "iufc"
-                and jax.dtypes.canonicalize_dtype(item.dtype) != item.dtype
-            ):
+            kind = item.dtype
+            if kind.kind in "iufc" and jax.dtypes.canonicalize_dtype(kind) != kind:
                 yield item
         elif isinstance(item, Mapping):
             waiting += item.values()
@@ -289,9 +278,8 @@ def _text(value: Any, done: dict[int, tuple[Any, bytes]]) -> str:
         return _text((value.func, value.args, value.keywords), done)
     # Called by the program
     if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(_JAX):
-        return _text(
-            (value.__code__, [cell.cell_contents for cell in value.__closure__ or ()]), done
-        )
+        closure = [cell.cell_contents for cell in value.__closure__ or ()]
+        return _text((value.__code__, closure), done)
     if (called := getattr(value, "callback_func", None)) is not None:
         return _text(called, done)
     kind = value if hasattr(value, "__qualname__") else type(value)
@@ -313,12 +301,8 @@ def _look(owner: Any) -> dict[Any, Any]:
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``jax.jit``, whose program belongs to what was traced where an argument has code of the
-    user's.
-
-    That is looked at once for each such object: who wants to know of later changes gives a copy.
-    What is given by keyword is static.
-    """
+    """``jax.jit``, whose program belongs to what was traced of a user's code; keywords are static."""
+    # That is looked at once for each such object: who wants to know of later changes gives a copy.
 
     @functools.partial(jax.jit, static_argnums=0)
     def compiled(static: tuple[tuple[str, Any], ...], *args: Any) -> Any:
@@ -335,9 +319,8 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
         shapes = tuple(jax.ShapeDtypeStruct(np.shape(x), jax.dtypes.result_type(x)) for x in leaves)
         signature = function, fixed, structure, shapes
         if signature not in look:
-            look[signature] = traced(
-                functools.partial(function, **static), *jax.tree.unflatten(structure, shapes)
-            )
+            played = functools.partial(function, **static)
+            look[signature] = traced(played, *jax.tree.unflatten(structure, shapes))
         with PROGRAM(look[signature]):
             return compiled(fixed, *args)
 
@@ -363,11 +346,9 @@ def digest_of_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
 
 def digest_now() -> str:
     """Of all source files of this package, as they are now."""
-    files = {
-        path.relative_to(_PACKAGE).as_posix(): digest(path.read_bytes())
-        for path in _PACKAGE.rglob("*.py")
-    }
-    return digest(repr(sorted(files.items())).encode())
+    paths = {path.relative_to(_PACKAGE).as_posix(): path for path in _PACKAGE.rglob("*.py")}
+    files = [(name, digest(path.read_bytes())) for name, path in sorted(paths.items())]
+    return digest(repr(files).encode())
 
 
 package_digest = functools.cache(digest_now)

@@ -85,13 +85,13 @@ def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Le
     def earned(x: jax.Array) -> jax.Array:
         return jnp.where(earns, x, 0)
 
+    counts = {name: ledger.events[name] + n for name, n in outcome.events.items()}
     return ledger._replace(
         reward=ticks.add(ledger.reward, earned(outcome.reward)),
         spent=ticks.add(ledger.spent, outcome.cost),
         expected_reward=ticks.add(ledger.expected_reward, earned(outcome.expected_reward)),
         expected_spent=ticks.add(ledger.expected_spent, outcome.expected_cost),
-        events=dict(ledger.events)
-        | {name: ledger.events[name] + n for name, n in outcome.events.items()},
+        events=dict(ledger.events) | counts,
     )
 
 
@@ -102,13 +102,11 @@ class View(NamedTuple):
     """
 
     round: jax.Array  # i32[]: 1-based
-    left: Total | None = (
-        None  # what may still be spent, if the constraint tells; [], [d], or [d + 1]: the rounds last
-    )
+    # what may still be spent, if the constraint tells; [], [d], or [d + 1]: the rounds last
+    left: Total | None = None
     available: jax.Array = None  # type: ignore[assignment]  # bool[K]: the arms that exist and are open in this round
-    context: jax.Array | None = (
-        None  # f32[d], or [K, d]: what is known of the request, in a world that has contexts
-    )
+    # f32[d], or [K, d]: what is known of the request, in a world that has contexts
+    context: jax.Array | None = None
 
 
 class Feedback(NamedTuple):
@@ -149,11 +147,13 @@ class _Fields(Shown):
 
     def __init__(self, *values: Any, **fields: Any):
         if values or fields:
-            raise bad(
-                type(self).__name__,
-                [*values, *fields],
-                "a class with @jb.pytree above it, to take values",
-            )
+            must = "a class with @jb.pytree above it, to take values"
+            raise bad(type(self).__name__, [*values, *fields], must)
+
+
+def _kind_or_value(name: str, x: Any) -> str:
+    """``room=8``; of what holds arrays the class."""
+    return type(x).__name__ if any(map(np.ndim, jax.tree.leaves(x))) else f"{name}={x!r}"
 
 
 Possible = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see Environment.benchmarks
@@ -191,14 +191,10 @@ class Environment(_Fields):
     def _in_units(self) -> str:
         # Tables are in ticks; a wrapper's sizes and means are those of the world inside.
         fields = {x.name: getattr(self, x.name) for x in dataclasses.fields(self)}  # type: ignore[arg-type]
+        shown = {name: x for name, x in fields.items() if x is not None and not np.ndim(x)}
         parts = [
-            repr(x)
-            if isinstance(x, Environment)
-            else type(x).__name__
-            if any(map(np.ndim, jax.tree.leaves(x)))
-            else f"{name}={x!r}"
-            for name, x in fields.items()
-            if x is not None and not np.ndim(x)
+            repr(x) if isinstance(x, Environment) else _kind_or_value(name, x)
+            for name, x in shown.items()
         ]
         if not any(isinstance(x, Environment) for x in fields.values()):
             arms = getattr(self.spec, "arms", 0)
@@ -211,15 +207,13 @@ class Environment(_Fields):
         """Mean reward and cost in units, where there are tables of them; NaN of absent arms."""
         exists = np.asarray(getattr(self, "present", True))
         tables: dict[str, Any] = {x: getattr(self, f"mean_{x}", 0) for x in ("reward", "cost")}
-        known = {
-            kind: ticks.to_units(np.asarray(x)) for kind, x in tables.items() if np.ndim(x) > 1
-        }
-        mask = [
-            exists.reshape(exists.shape + (1,) * (x.ndim - exists.ndim)) for x in known.values()
-        ]
-        return {
-            kind: np.where(m, x, np.nan) for m, (kind, x) in zip(mask, known.items(), strict=True)
-        }
+        known = {kind: np.asarray(x) for kind, x in tables.items() if np.ndim(x) > 1}
+
+        def where_there(x: np.ndarray) -> np.ndarray:
+            mask = exists.reshape(exists.shape + (1,) * (x.ndim - exists.ndim))
+            return np.where(mask, ticks.to_units(x), np.nan)
+
+        return {kind: where_there(x) for kind, x in known.items()}
 
     def _shown_rows(self) -> Table:
         means = self._means_in_units()
@@ -318,9 +312,7 @@ class Environment(_Fields):
         return None
 
     def listed_costs(self) -> np.ndarray | None:
-        """Host: all costs that occur, in ticks, int64 ``[instance, n(, d)]``, 0 for none; None: no
-        list.
-        """
+        """Host: all costs that occur, in ticks, int64 ``[instance, n(, d)]``; None: no list."""
         return None
 
     def benchmarks(

@@ -47,14 +47,8 @@ def leaf(
         >>> Wide(width=[0.25, 0.5])
         Wide(width=[0.25, 0.5])
     """
-    meta = {
-        "above": above,
-        "at_least": at_least,
-        "at_most": at_most,
-        "core": core,
-        "integer": integer,
-    }
-    return dataclasses.field(default=default, metadata=meta)
+    meta: dict[str, Any] = {"above": above, "at_least": at_least, "at_most": at_most}
+    return dataclasses.field(default=default, metadata=meta | {"core": core, "integer": integer})
 
 
 def static(*, default: Any = dataclasses.MISSING) -> Any:
@@ -134,10 +128,7 @@ def pytree(cls: type[T]) -> type[T]:
 
     def unflatten(aux: tuple, children: Any) -> T:
         self = object.__new__(node)
-        for name, value in (
-            *zip(leaves, children, strict=True),
-            *zip(fixed, aux[1].values, strict=True),
-        ):
+        for name, value in zip(leaves + fixed, (*children, *aux[1].values), strict=True):
             object.__setattr__(self, name, value)
         return self
 
@@ -153,10 +144,8 @@ _MOST_SHOWN = 12  # numbers of an array
 
 def short(self: Any) -> str:
     """The class and its fields; of larger arrays how many numbers, and from where to where."""
-    fields = (
-        f"{field.name}={short_value(getattr(self, field.name))}"
-        for field in dataclasses.fields(self)
-    )
+    names = (field.name for field in dataclasses.fields(self))
+    fields = (f"{name}={short_value(getattr(self, name))}" for name in names)
     return f"{type(self).__qualname__}({', '.join(fields)})"
 
 
@@ -199,11 +188,7 @@ def leaf_fields(owner: Any) -> list[dataclasses.Field[Any]]:
 
 
 def check_static(owner: Any) -> None:
-    """Are all static fields, nested objects' included, part of what jit can tell apart?
-
-    Raises:
-        InputError: a list, an array or another value without a hash.
-    """
+    """Raise :class:`InputError` for a static field, of nested objects too, that has no hash."""
     for field in dataclasses.fields(owner):
         value = getattr(owner, field.name)
         if not field.metadata.get("static", False):
@@ -221,25 +206,18 @@ def walk(owner: Any, prefix: str = "") -> Iterator[Leaf]:
         if dataclasses.is_dataclass(value):
             yield from walk(value, f"{prefix}{field.name}.")
         elif value is not None:
-            yield Leaf(
-                prefix + field.name, f"{type(owner).__name__}.{field.name}", value, field.metadata
-            )
+            name = f"{type(owner).__name__}.{field.name}"
+            yield Leaf(prefix + field.name, name, value, field.metadata)
 
 
 def map_leaves(owner: T, change: Callable[[str, Any, Mapping[str, Any]], Any]) -> T:
-    """A policy with ``change(name, value, metadata)`` in place of every leaf, nested policies
-    included.
-
-    Unlike a tree map it knows each leaf's name and declared range, and accepts what is no array
-    yet.
-    """
+    """A policy with ``change(name, value, metadata)`` for every leaf, nested ones too, array or not."""
     values = {}
     for field in leaf_fields(owner):
         value = getattr(owner, field.name)
         if dataclasses.is_dataclass(value):
             values[field.name] = map_leaves(value, change)
         elif value is not None:
-            values[field.name] = change(
-                f"{type(owner).__name__}.{field.name}", value, field.metadata
-            )
+            name = f"{type(owner).__name__}.{field.name}"
+            values[field.name] = change(name, value, field.metadata)
     return dataclasses.replace(owner, **values)  # type: ignore[type-var]

@@ -66,10 +66,8 @@ class Settings:
                 array = array.reshape(*(array.shape[:lead] or (1,)), 1, *array.shape[lead:])
             elif lead > 2 or array.shape[1] not in (1, instances):
                 must = f"[setting] or [setting, instance], with {instances} instances"
-                shape = np.shape(value)
-                raise InputError(
-                    f"{name}: an array of shape {shape} given; its leading axes must be {must}"
-                )
+                given = f"an array of shape {np.shape(value)} given"
+                raise InputError(f"{name}: {given}; its leading axes must be {must}")
             counts[name] = array.shape[0]
             return array
 
@@ -139,9 +137,8 @@ class Settings:
         """
         leaves = [(leaf.path, leaf.value) for leaf in walk(self.policy)]
         last = [path.rsplit(".", 1)[-1] for path, _ in leaves]
-        records: list[dict[str, Any]] = [
-            {"policy": type(self.policy).__name__} for _ in range(self.count)
-        ]
+        kind = type(self.policy).__name__
+        records: list[dict[str, Any]] = [{"policy": kind} for _ in range(self.count)]
         for (path, values), short in zip(leaves, last, strict=True):
             name = short if last.count(short) == 1 else path
             for number, parameters in enumerate(records):
@@ -190,12 +187,9 @@ def label(
     hidden: Sequence[str] = (),
     digits: int = _DIGITS,
 ) -> str:
-    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number the class and its static
-    fields only.
-
-    The class is called ``name``, and ``hidden`` fields are left out. A class may say by ``called``
-    what it makes of the name of the policy inside.
-    """
+    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number only class and static fields."""
+    # The class is called ``name``, and ``hidden`` fields are left out. A class may say by
+    # ``called`` what it makes of the name of the policy inside.
     if not name and (called := getattr(type(policy), "called", "")):
         return called.format(label(policy.policy, setting, digits=digits))
     parts = []
@@ -243,9 +237,8 @@ def grid(policy: type[Policy], **values: Any) -> Policy:
     """
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
         raise bad("policy", policy, "a class of policies, such as jb.policies.OmegaUCB")
-    axes = np.meshgrid(
-        *(numbers(name, value).ravel() for name, value in values.items()), indexing="ij"
-    )
+    flat = (numbers(name, value).ravel() for name, value in values.items())
+    axes = np.meshgrid(*flat, indexing="ij")
     return policy(**{name: axis.ravel() for name, axis in zip(values, axes, strict=True)})
 
 
@@ -255,11 +248,7 @@ def grid(policy: type[Policy], **values: Any) -> Policy:
 def names_of(wrt: str | Sequence[str]) -> tuple[str, ...]:
     """``wrt`` as a tuple of different names."""
     names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
-    if (
-        not names
-        or len(set(names)) < len(names)
-        or not all(isinstance(name, str) for name in names)
-    ):
+    if not 0 < len(names) == len(set(names)) or not all(isinstance(x, str) for x in names):
         raise bad("wrt", wrt, "a name, or several different names")
     return names
 
@@ -274,9 +263,8 @@ def parameter_path(policy: Policy, name: str) -> str:
     if not isinstance(policy, Policy):
         raise bad("policy", policy, "a policy, such as OmegaUCB()")
     paths = leaves_of(policy)
-    fitting = [path for path in paths if path == name] or [
-        p for p in paths if p.rsplit(".", 1)[-1] == name
-    ]
+    by_last = [path for path in paths if path.rsplit(".", 1)[-1] == name]
+    fitting = [name] if name in paths else by_last
     if len(fitting) != 1:
         may_be = f"one of {', '.join(paths)}" if paths else "left out"
         raise bad("wrt", name, f"{may_be}, the parameters of {type(policy).__name__}")

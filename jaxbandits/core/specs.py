@@ -17,6 +17,7 @@ from jaxbandits.core.checks import (
     in_float32,
     numbers,
     positive_number,
+    refuse,
     whole_number,
 )
 
@@ -142,9 +143,7 @@ class DelayedSpec(Spec):
         ids = np.arange(self.arms)
         if self.inner.resources is not None:
             return np.full((self.budgets, self.arms), True)
-        return np.stack(
-            [np.full(self.arms, True) if g is None else np.isin(ids, g) for g in self.groups]
-        )
+        return np.stack([np.isin(ids, ids if g is None else g) for g in self.groups])
 
 
 class Arrivals(NamedTuple):
@@ -241,8 +240,7 @@ class CensoredSpec(Spec):
         values = numbers("limits", limits, "a list of numbers")
         if values.ndim != 1 or values.size == 0:
             raise bad("limits", limits, "a list of at least one number")
-        if not np.isfinite(values).all():
-            raise bad("limits", float(values[~np.isfinite(values)][0]), "finite")
+        refuse("limits", values, ~np.isfinite(values), "finite")
         in_float32("limits", values)
         bound = float(values[-1]) if tau_max is None else tau_max
         penalties = _evaluated("penalty", penalty, values)
@@ -259,29 +257,18 @@ class CensoredSpec(Spec):
         in_float32("tau_max", positive_number("tau_max", self.tau_max))
         limits, penalties = numbers("limits", self.limits), numbers("penalties", self.penalties)
         in_float32("limits", limits)
-        outside = ~(
-            (limits > 0)
-            & (limits <= self.tau_max)
-            & (ticks.floor_from_units(limits / self.tau_max) >= 1)
-        )
-        if outside.any():
-            raise bad(
-                "limits",
-                float(limits[outside][0]),
-                f"in (0, tau_max] = (0, {self.tau_max:g}], at least a tick",
-            )
+        inside = (limits > 0) & (limits <= self.tau_max)
+        inside &= ticks.floor_from_units(limits / self.tau_max) >= 1
+        may_be = f"in (0, tau_max] = (0, {self.tau_max:g}], at least a tick"
+        refuse("limits", limits, ~inside, may_be)
         for at in np.flatnonzero(np.diff(self.limit_ticks) <= 0):
             raise bad("limits", [float(limits[at]), float(limits[at + 1])], "increasing")
         if penalties.shape != limits.shape:
             raise bad("penalties", self.penalties, f"one for each of the {limits.size} limits")
         if not (np.isfinite(penalties) & (penalties >= 0) & (penalties <= _MOST_PENALTY)).all():
             raise bad("penalty", penalties.tolist(), f"from 0 to {_MOST_PENALTY:g} at every limit")
-        if (small := (penalties > 0) & (self.penalty_ticks == 0)).any():
-            raise bad(
-                "penalty",
-                float(penalties[small][0]),
-                f"0, or at least half a tick, {0.5 / ticks.ONE:.7g}",
-            )
+        small = (penalties > 0) & (self.penalty_ticks == 0)
+        refuse("penalty", penalties, small, f"0, or at least half a tick, {0.5 / ticks.ONE:.7g}")
         for at in np.flatnonzero(np.diff(penalties) < 0):
             two = [float(penalties[at]), float(penalties[at + 1])]
             raise bad("penalty", two, f"increasing from limit {limits[at]:g} to {limits[at + 1]:g}")
@@ -291,17 +278,11 @@ class CensoredSpec(Spec):
         x = np.linspace(0.0, self.tau_max, _GRID)
         c = _evaluated("cost", self.cost, x)
         for at in np.flatnonzero(~(np.isfinite(c) & (c >= 0) & (c <= 1 + 1e-6))):
-            raise bad(
-                "cost",
-                float(c[at]),
-                f"in [0, 1] for every consumption in [0, tau_max] (here c({x[at]:g}))",
-            )
+            must = f"in [0, 1] for every consumption in [0, tau_max] (here c({x[at]:g}))"
+            raise bad("cost", float(c[at]), must)
         for at in np.flatnonzero(np.diff(c) < -1e-6):
-            raise bad(
-                "cost",
-                float(c[at + 1]),
-                f"increasing in the consumption (here c({x[at + 1]:g}) < c({x[at]:g}))",
-            )
+            must = f"increasing in the consumption (here c({x[at + 1]:g}) < c({x[at]:g}))"
+            raise bad("cost", float(c[at + 1]), must)
 
     @property
     def pairs(self) -> int:
@@ -331,9 +312,8 @@ class CensoredSpec(Spec):
 
     def gain(self, feedback: CensoredFeedback) -> jax.Array:
         """R − c(C) in ticks of a pull within its limit, 0 of one that exceeded it."""
-        return jnp.where(
-            feedback.exceeded, 0, feedback.reward - self.cost_ticks(feedback.consumption)
-        )
+        gain = feedback.reward - self.cost_ticks(feedback.consumption)
+        return jnp.where(feedback.exceeded, 0, gain)
 
 
 @jax.tree_util.register_static
@@ -349,13 +329,11 @@ def _evaluated(name: str, function: CostFunction, x: np.ndarray) -> np.ndarray:
     try:
         hash(function)
     except TypeError:
-        raise bad(
-            name, function, "hashable (a function, or a frozen dataclass with __call__)"
-        ) from None
+        may_be = "hashable (a function, or a frozen dataclass with __call__)"
+        raise bad(name, function, may_be) from None
     with jax.ensure_compile_time_eval():
         y = np.asarray(function(jnp.asarray(x, jnp.float32)), np.float64)
     if y.shape != x.shape:
-        raise InputError(
-            f"{name}: a function that maps shape {x.shape} to {y.shape} given; it must keep the shape"
-        )
+        given = f"a function that maps shape {x.shape} to {y.shape}"
+        raise InputError(f"{name}: {given} given; it must keep the shape")
     return y

@@ -36,6 +36,7 @@ from jaxbandits.core.checks import InputError, bad, refuse_traced, whole_number
 
 _IMPL = "threefry2x32"
 _Words = TypeVar("_Words", jax.Array, np.ndarray)
+_Pair = tuple[jax.Array, jax.Array]
 
 
 class Role(enum.IntEnum):
@@ -63,25 +64,20 @@ class Domain(enum.IntEnum):
     MEANS = 3
 
 
-_FORKED: list[
-    int
-] = []  # processes that were forked from one in which jax had started: its threads are not there
+# Processes that were forked from one in which jax had started: its threads are not there
+_FORKED: list[int] = []
+
+
+def _note_fork() -> None:
+    _FORKED.extend([os.getpid()] * xla_bridge.backends_are_initialized())
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        after_in_child=lambda: _FORKED.extend([os.getpid()] * xla_bridge.backends_are_initialized())
-    )
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def root_key(key: object) -> jax.Array:
-    """Check a user's key and give it back as a typed threefry key.
-
-    A raw ``uint32[2]`` key (``jax.random.PRNGKey``) is converted, with a warning.
-
-    Raises:
-        InputError: anything else than one scalar threefry2x32 key.
-        RuntimeError: in a process that was forked after jax had started, where every call of jax
-            waits for ever.
-    """
+    """A user's key, checked, as a typed threefry key; a raw ``uint32[2]`` one with a warning."""
     if _FORKED:
         raise RuntimeError(
             "this process was forked after jax had started, and jax would wait here for ever; start processes by "
@@ -90,18 +86,16 @@ def root_key(key: object) -> jax.Array:
     refuse_traced("key", key)
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         if key.shape != ():
-            raise InputError(
-                f"key: an array of keys of shape {key.shape} given; it must be one key"
-            )
+            given = f"an array of keys of shape {key.shape}"
+            raise InputError(f"key: {given} given; it must be one key")
         if str(kind := jax.random.key_impl(key)) != _IMPL:
             must = f"a {_IMPL} key, as jax.random.key(seed, impl={_IMPL!r}) makes"
             raise InputError(f"key: implementation {kind} given; it must be {must}")
         return key
     words = np.asarray(key) if isinstance(key, (jax.Array, np.ndarray)) else None
     if words is not None and words.dtype == np.uint32 and words.shape == (2,):
-        warnings.warn(
-            "a raw uint32 key was converted to a typed one; use jax.random.key(seed)", stacklevel=3
-        )
+        converted = "a raw uint32 key was converted to a typed one"
+        warnings.warn(f"{converted}; use jax.random.key(seed)", stacklevel=3)
         return jax.random.wrap_key_data(jnp.asarray(words), impl=_IMPL)
     raise bad("key", key, "a key, as jax.random.key(seed) makes")
 
@@ -140,28 +134,23 @@ def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> ja
     return jnp.stack(once(*threefry2x32((data[0], data[1]), place)))
 
 
-def once(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """``x`` and ``y`` (uint32, of one shape), computed once and together on CPU; elsewhere nothing
-    is done.
-
-    XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end: a whole
-    hash, for each word and for each reader. What a reduction ends with is stored instead, here one
-    over a pair whose other half is 0. On GPU such a reduction costs a warp for each pair, and
-    nothing is repeated without it.
-    """
+def once(x: jax.Array, y: jax.Array) -> _Pair:
+    """``x`` and ``y`` (uint32, of one shape), computed once and together on CPU; elsewhere as ever."""
+    # XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end: a
+    # whole hash, for each word and for each reader. What a reduction ends with is stored instead,
+    # here one over a pair whose other half is 0. On GPU such a reduction costs a warp for each
+    # pair, and nothing is repeated without it.
     return tuple(_once.bind(x, y))  # type: ignore[no-untyped-call]
 
 
-def _as_reduction(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _as_reduction(x: jax.Array, y: jax.Array) -> _Pair:
     first = jax.lax.iota(jnp.int32, 2) == 0
     pairs = jnp.where(first, x[..., None], 0), jnp.where(first, y[..., None], 0)
     zeros = jnp.uint32(0), jnp.uint32(0)
     return tuple(jax.lax.reduce(pairs, zeros, _either, (x.ndim,)))
 
 
-def _either(
-    a: tuple[jax.Array, jax.Array], b: tuple[jax.Array, jax.Array]
-) -> tuple[jax.Array, jax.Array]:
+def _either(a: _Pair, b: _Pair) -> _Pair:
     return a[0] | b[0], a[1] | b[1]
 
 
@@ -206,19 +195,9 @@ def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
 def lane_words(
     root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, domain: Domain | np.ndarray
 ) -> np.ndarray:
-    """Host: words ``u32[lane, 2]`` of :func:`domain_key` for many lanes, so that no program hashes
-    them again; for several domains ``[domain, 1]`` at once ``[domain, lane, 2]``.
-
-    Example:
-        >>> root = jax.random.key(7)
-        >>> lane_words(np.asarray(jax.random.key_data(root)), np.array([3]), np.array([5]), Domain.WORLD)[0].tolist()
-        [3509110433, 1739268132]
-        >>> jax.random.key_data(domain_key(lane_key(root, 3, 5), Domain.WORLD)).tolist()
-        [3509110433, 1739268132]
-    """
-    key = threefry2x32_of(
-        (root[:1], root[1:]), (instance.astype(np.uint32), replicate.astype(np.uint32))
-    )
+    """Host: :func:`domain_key` of many lanes, ``u32[lane, 2]``; of domains ``[domain, 1]`` one more axis."""
+    ids = instance.astype(np.uint32), replicate.astype(np.uint32)
+    key = threefry2x32_of((root[:1], root[1:]), ids)
     place = np.zeros(1, np.uint32), np.asarray(domain, np.uint32)
     return np.stack(threefry2x32_of(key, place), axis=-1)
 
@@ -237,11 +216,9 @@ def priorities(word: jax.Array, arms: int) -> jax.Array:
 
 
 def priority(word: jax.Array, arm: jax.Array) -> jax.Array:
-    """The place of each ``arm`` (ids, any shape) in the random order of ``word``.
-
-    Each arm's value mixes ``word`` with the arm's id (the finaliser of MurmurHash3), so a further
-    arm changes no other arm's value, and one hash a round serves ties among any number of arms.
-    """
+    """The place of each ``arm`` (ids, any shape) in the random order of ``word``."""
+    # The finaliser of MurmurHash3: a further arm changes no other arm's value, and one hash a round
+    # serves ties among any number of arms.
     x = word ^ (arm.astype(jnp.uint32) * jnp.uint32(0x9E3779B9))
     x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
     x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, booleans, numbers
+from jaxbandits.core.checks import InputError, bad, booleans, numbers, refuse
 
 MOST_ARMS = 1 << 24  # an arm's id takes 24 bits of an address
 MOST_RESOURCES = 511  # two to a block of 64 bits, whose number takes the other 8 bits
@@ -31,19 +31,14 @@ def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
         raise bad(name, logs, f"{nested}, none of them empty")
     checked = []
     for i, instance in enumerate(pairs):
-        arms = [
-            tuple(numbers(f"{name}[{i}][{k}]", x) for x in arm) for k, arm in enumerate(instance)
-        ]
-        for k, (a, b) in enumerate(arms):
-            if (
-                a.ndim != 1
-                or a.size == 0
-                or b.shape not in (a.shape, a.shape + arms[0][1].shape[1:])
-            ):
-                entry = f"{name}[{i}][{k}]"
-                raise InputError(
-                    f"{entry}: shapes {a.shape} and {b.shape} given; both must be [rows], rows ≥ 1"
-                )
+        places = [f"{name}[{i}][{k}]" for k in range(len(instance))]
+        named = zip(places, instance, strict=True)
+        arms = [tuple(numbers(place, x) for x in arm) for place, arm in named]
+        for place, (a, b) in zip(places, arms, strict=True):
+            fits_both = b.shape in (a.shape, a.shape + arms[0][1].shape[1:])
+            if a.ndim != 1 or a.size == 0 or not fits_both:
+                given = f"shapes {a.shape} and {b.shape} given"
+                raise InputError(f"{place}: {given}; both must be [rows], rows ≥ 1")
         checked.append(arms)
     return checked  # type: ignore[return-value]
 
@@ -51,9 +46,8 @@ def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
 def fits(name: str, shape: tuple[int, ...]) -> None:
     """Are there addresses for tables of this shape ``[instance, K]``?"""
     if shape[-1] > MOST_ARMS:
-        raise bad(
-            name, f"{shape[-1]} arms", f"at most {MOST_ARMS}: an arm's id is 24 bits of an address"
-        )
+        may_be = f"at most {MOST_ARMS}: an arm's id is 24 bits of an address"
+        raise bad(name, f"{shape[-1]} arms", may_be)
 
 
 def ticks32(units: np.ndarray) -> np.ndarray:
@@ -62,22 +56,16 @@ def ticks32(units: np.ndarray) -> np.ndarray:
 
 
 def check_unit(name: str, values: np.ndarray, *, rows: bool = False) -> None:
-    """Raise :class:`InputError` unless all values are in [0, 1], and none but 0 rounds to no tick.
-
-    Of ``rows`` of a log each may round to no tick, but not their mean.
-    """
+    """Raise :class:`InputError` for a value outside [0, 1], or (of ``rows``: a mean) below half a tick."""
     wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
     if wrong.any():
-        raise InputError(
-            f"{name}: {values[wrong].flat[0]:g} given; it must be finite and in [0, 1]"
-        )
+        first = f"{values[wrong].flat[0]:g}"
+        raise InputError(f"{name}: {first} given; it must be finite and in [0, 1]")
     in_ticks, amounts = ticks.from_units(values), values
     if rows:
         in_ticks, amounts = np.rint(in_ticks.mean(keepdims=True)), values.mean(keepdims=True)
-    small = (amounts > 0) & (in_ticks == 0)
-    if small.any():
-        may_be = f"{'on average ' if rows else ''}0, or at least half a tick, 2**-25 = {0.5 / ticks.ONE:.7g}"
-        raise bad(name, float(amounts[small].flat[0]), may_be)
+    half = f"0, or at least half a tick, 2**-25 = {0.5 / ticks.ONE:.7g}"
+    refuse(name, amounts, (amounts > 0) & (in_ticks == 0), f"{'on average ' * rows}{half}")
 
 
 def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -87,9 +75,8 @@ def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
     exists = np.broadcast_to(exists, shape)
     if (exists.sum(-1) < 1).any():
-        raise InputError(
-            "present: an instance without arms given; every instance must have at least one"
-        )
+        must = "every instance must have at least one"
+        raise InputError(f"present: an instance without arms given; {must}")
     return exists
 
 
@@ -101,9 +88,8 @@ def tables(
     several = c.ndim == 3 and r.shape == c.shape[:2]
     if (not several and (r.shape != c.shape or r.ndim not in (1, 2))) or 0 in c.shape:
         must = "both must be [K] or [instance, K] (costs [instance, K, d] for d resources)"
-        raise InputError(
-            f"{prefix}_reward, {prefix}_cost: shapes {r.shape} and {c.shape} given; {must}"
-        )
+        given = f"shapes {r.shape} and {c.shape} given"
+        raise InputError(f"{prefix}_reward, {prefix}_cost: {given}; {must}")
     r, c = np.atleast_2d(r), np.atleast_2d(c)
     resources = c.shape[-1] if several else 1
     if resources > MOST_RESOURCES:
@@ -113,8 +99,5 @@ def tables(
     exists = presence(present, r.shape)
     check_unit(f"{prefix}_reward", r[exists])
     check_unit(f"{prefix}_cost", c[exists])
-    return (
-        np.where(exists, r, 0.0),
-        np.where(exists[..., None] if several else exists, c, 1.0),
-        exists,
-    )
+    c = np.where(exists[..., None] if several else exists, c, 1.0)
+    return np.where(exists, r, 0.0), c, exists

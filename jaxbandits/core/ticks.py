@@ -57,10 +57,8 @@ def count(n: jax.Array) -> Total:
 
 
 def times(ticks: jax.Array, n: jax.Array) -> Total:
-    """``ticks · n`` exactly, for 0 ≤ ticks ≤ 2²⁴ and 0 ≤ n < 2³¹.
-
-    The 55-bit product is built from 12-bit by 16-bit pieces, each of which fits an int32.
-    """
+    """``ticks · n`` exactly, for 0 ≤ ticks ≤ 2²⁴ and 0 ≤ n < 2³¹."""
+    # The 55-bit product is built from 12-bit by 16-bit pieces, each of which fits an int32.
     high, low = ticks >> 12, ticks & 0xFFF  # ticks = high·2¹² + low
     result = zero(jnp.broadcast_shapes(jnp.shape(ticks), jnp.shape(n)))
     for shift in (0, 16):

@@ -6,6 +6,7 @@ from .best_arm import saved as saved
 from .best_arm import simple_regret as simple_regret
 from .bootstrap import bootstrap_interval as bootstrap_interval
 from .bootstrap import simultaneous_band as simultaneous_band
+from .curves import Curve as Curve
 from .estimates import Estimate as Estimate
 from .estimates import cvar as cvar
 from .estimates import invisible as invisible

@@ -129,9 +129,8 @@ def committed_regret(result: Any, world: Environment, constraint: Constraint) ->
     loss_rate = np.nanmax(rate, axis=1)[None, :, None] - _of_recommended(result, rate).values
     clock = ticks.to_units(result.ledger["expected_clock"][..., -1])
     unspent = np.maximum(_end(world, constraint)[None, :, None] - clock, 0)
-    return _per_lane(
-        result, result.regret.values[..., -1] + unspent * loss_rate, "committed_regret"
-    )
+    total = result.regret.values[..., -1] + unspent * loss_rate
+    return _per_lane(result, total, "committed_regret")
 
 
 def _end(world: Environment, constraint: Constraint) -> np.ndarray:

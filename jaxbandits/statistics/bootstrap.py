@@ -144,9 +144,8 @@ def _normal_ends(
     scale = parts.error * strata * np.sqrt(count * (count - 1))
     unit = np.divide(apart, scale, out=np.zeros_like(apart), where=scale > 0)
     z = np.abs(np.random.default_rng(seed).normal(size=(resamples, unit.shape[0])) @ unit)
-    largest = np.quantile(
-        z.reshape(resamples, groups, -1).max(axis=-1), level, axis=0, method="higher"
-    )
+    greatest = z.reshape(resamples, groups, -1).max(axis=-1)
+    largest = np.quantile(greatest, level, axis=0, method="higher")
     t = -estimates.t_quantile(ndtr(-np.repeat(largest, places // groups)), parts.freedom)
     return [estimates.corrected(q, parts.skew) for q in (t, -t)]
 

@@ -44,24 +44,18 @@ class Moments(NamedTuple):
 
 
 def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
-    """``x`` with its first axes renamed ``(stratum, unit)``.
-
-    Over ``"replicate"`` each instance is a stratum and its runs are the units; over ``"instance"``
-    there is one stratum, whose units are the instances, averaged over their runs. Over any other
-    axis there is one stratum, its entries are the units, and all other axes stay.
-    """
+    """``x`` with its first axes renamed ``(stratum, unit)``, see :func:`mean`."""
+    # Over "replicate" each instance is a stratum and its runs are the units; over "instance" there
+    # is one stratum, whose units are the instances, averaged over their runs. Over any other axis
+    # there is one stratum, its entries are the units, and all other axes stay.
     check_axes(x, over)
     if over == "replicate":
         sample = x.rename(replicate="unit")
-        sample = (
-            sample.rename(instance="stratum")
-            if "instance" in x.dims
-            else sample.expand_dims("stratum")
-        )
+        strata = "instance" in x.dims
+        sample = sample.rename(instance="stratum") if strata else sample.expand_dims("stratum")
     else:
-        averaged = (
-            x.mean("replicate", skipna=False) if over == "instance" and "replicate" in x.dims else x
-        )
+        several = over == "instance" and "replicate" in x.dims
+        averaged = x.mean("replicate", skipna=False) if several else x
         sample = averaged.rename({over: "unit"}).expand_dims("stratum")
     return sample.drop_vars(("stratum", "unit"), errors="ignore").transpose("stratum", "unit", ...)
 
@@ -72,9 +66,8 @@ def check_axes(x: xarray.DataArray, *axes: str, name: str = "x") -> None:
         raise bad(name, x, "a labelled array (xarray.DataArray), such as result.regret")
     for axis in axes:
         if axis not in x.dims:
-            raise InputError(
-                f"{name}: an array with axes {tuple(x.dims)} given; it must have an axis {axis!r}"
-            )
+            given = f"an array with axes {tuple(x.dims)} given"
+            raise InputError(f"{name}: {given}; it must have an axis {axis!r}")
 
 
 def moments(values: np.ndarray) -> Moments:
@@ -82,9 +75,8 @@ def moments(values: np.ndarray) -> Moments:
     strata, count = values.shape[:2]
 
     def of(part: np.ndarray) -> tuple[np.ndarray, ...]:
-        variance = (
-            part.var(axis=1, ddof=1) if count > 1 else np.full((strata, part.shape[2]), np.nan)
-        )
+        unknown = np.full((strata, part.shape[2]), np.nan)
+        variance = part.var(axis=1, ddof=1) if count > 1 else unknown
         total, squares = variance.sum(0), (variance**2).sum(0)
         mean, error = part.mean(axis=(0, 1)), np.sqrt(total / count) / strata
         # The third cumulant of the mean is the sum of the strata's, as its variance is
@@ -97,9 +89,8 @@ def moments(values: np.ndarray) -> Moments:
             skew = np.where(error > 0, third / error**3, 0.0)
         return mean, error, (count - 1) * ratio, skew
 
-    return Moments(
-        *(x.reshape(values.shape[2:]) for x in by_blocks(of, values.reshape(strata, count, -1)))
-    )
+    parts = by_blocks(of, values.reshape(strata, count, -1))
+    return Moments(*(x.reshape(values.shape[2:]) for x in parts))
 
 
 def by_blocks(
@@ -109,9 +100,8 @@ def by_blocks(
     # Its own copies of the values stay small, however large a result is.
     places = values.shape[2]
     step = max(1, _AT_ONCE // max(1, values.shape[0] * values.shape[1]))
-    blocks = [
-        function(values[..., first : first + step]) for first in range(0, max(places, 1), step)
-    ]
+    firsts = range(0, max(places, 1), step)
+    blocks = [function(values[..., first : first + step]) for first in firsts]
     return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
 
 
@@ -139,19 +129,15 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
     check_axes(y, name="y")
     for axis in x.dims:
         if axis in y.dims and list(x[axis].values) != list(y[axis].values):
-            raise InputError(
-                f"y: other labels on the axis {axis!r} given; it must have those of x, to be paired"
-            )
+            given = f"other labels on the axis {axis!r} given"
+            raise InputError(f"y: {given}; it must have those of x, to be paired")
     return x - y
 
 
 def check_level(name: str, value: float) -> None:
     """Raise :class:`InputError` unless it is a number in (0, 1)."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float, np.floating))
-        or not 0 < value < 1
-    ):
+    is_number = isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
+    if not is_number or not 0 < value < 1:
         raise bad(name, value, "a number in (0, 1)")
 
 
@@ -180,10 +166,8 @@ def quantile_ends(values: np.ndarray, q: float, level: float) -> tuple[np.ndarra
         r = int(np.searchsorted(above, beta, side="right")) - 1
         if r in (0, count):
             return np.full(values.shape[1:], np.inf if r else -np.inf)
-        ratio = (
-            r * (1 - q) * (above[r + 1] - beta) / ((count - r) * q * max(beta - above[r], 1e-300))
-        )
-        weight = 1 / (1 + ratio)
+        nearer = (count - r) * q * max(beta - above[r], 1e-300)
+        weight = 1 / (1 + r * (1 - q) * (above[r + 1] - beta) / nearer)
         return (1 - weight) * ordered[r - 1] + weight * ordered[r]
 
     return end((1 - level) / 2), end((1 + level) / 2)
@@ -245,25 +229,18 @@ def doubt_lines(doubts: Sequence[Doubt]) -> tuple[str, ...]:
     for doubt in doubts:
         count, total = int((doubt.size > 0).sum()), doubt.size.size
         if count:
-            several = (
-                f" (the worst of {count:,} such among {total:,})"
-                if count > 1
-                else f" (1 among {total:,})"
-            )
-            lines.append(
-                f"{doubt.name}: {doubt.text(int(np.argmax(doubt.size)))}{several if total > 1 else ''}"
-            )
+            among = f"{'the worst of ' if count > 1 else ''}{count:,}{' such' * (count > 1)}"
+            several = f" ({among} among {total:,})" if total > 1 else ""
+            lines.append(f"{doubt.name}: {doubt.text(int(np.argmax(doubt.size)))}{several}")
     return tuple(lines)
 
 
 def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95) -> list[Doubt]:
-    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``.
-
-    Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where a
-    skewed law cannot be told from a symmetric one. A tail is heavy if the top 2 % of the units
-    carry more than half of the mean. One unit decides if without it the mean moves by more than the
-    interval that is left.
-    """
+    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``."""
+    # Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where
+    # a skewed law cannot be told from a symmetric one. A tail is heavy if the top 2 % of the units
+    # carry more than half of the mean. One unit decides if without it the mean moves by more than
+    # the interval that is left.
     strata, count, places = values.shape
     number, units = strata * count, units_of(over)
     top, sample = math.ceil(TOP * number), f"{number:,} {units}"
@@ -273,50 +250,37 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     remedy = "show no skewness, which the interval then ignores; take 3 or more"
     if is_small:
         remedy = f"are too few for an interval that holds its level; take {FEW + 1} or more"
-    # A doubt has a size at each place, 0 where there is none; its text is made for the worst place
-    # only.
     carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
-    heavy = (share > HALF) & (number > 1)
+    heavy = np.where((share > HALF) & (number > 1), share, 0.0)
     of_sample = skew * math.sqrt(number)
     skewed = (of_sample > _SKEWED * number / (number + 2.5)) & (skew > _SKEWED_MEAN)
     alone = f"without one of the {units} the {statistic} would move by more than the whole width of its interval"
     skew_text = f"over {sample}: an interval of the {statistic} may miss more often than it says"
+
+    def carried(at: int) -> str:
+        return f"{top} {carry} {share[at]:.0%} of this {statistic}: more {units} will move it"
+
+    # A doubt has a size at each place, 0 where there is none; its text is made for the worst place
+    # only.
+    few, odd = np.full(places, float(is_small or pairs)), np.where(skewed, of_sample, 0.0)
     return [
-        Doubt(
-            "few units",
-            np.full(places, float(is_small or pairs)),
-            lambda at: f"{unit_text} {remedy}",
-        ),
-        Doubt(
-            "heavy tail",
-            np.where(heavy, share, 0.0),
-            lambda at: (
-                f"{top} {carry} {share[at]:.0%} of this {statistic}: more {units} will move it"
-            ),
-        ),
+        Doubt("few units", few, lambda at: f"{unit_text} {remedy}"),
+        Doubt("heavy tail", heavy, carried),
         Doubt("one unit decides", np.where(influence > 1, influence, 0.0), lambda at: alone),
-        Doubt(
-            "skewed",
-            np.where(skewed, of_sample, 0.0),
-            lambda at: f"skewness {of_sample[at]:.1f} {skew_text}",
-        ),
+        Doubt("skewed", odd, lambda at: f"skewness {of_sample[at]:.1f} {skew_text}"),
     ]
 
 
 def _signs(values: np.ndarray, top: int, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Three signs of a doubtful mean, for each place.
-
-    What part of the sum its ``top`` units carry; how far the mean moves without its farthest unit,
-    in widths of the interval that is left; and the size of the mean's skewness.
-    """
+    """By place: what its ``top`` units carry; the farthest one's influence; the mean's skewness."""
+    # Influence: how far the mean moves without that unit, in widths of the interval that is left.
     strata, count, places = values.shape
     number, size = strata * count, np.abs(values)
     # With several given instances only what a unit has beyond the median of its own instance counts
     # as carried by it.
     beyond = size if strata == 1 else np.maximum(size - np.median(size, axis=1, keepdims=True), 0)
-    largest = np.partition(beyond.reshape(number, -1), number - top, axis=0)[number - top :].sum(
-        axis=0
-    )
+    ordered = np.partition(beyond.reshape(number, -1), number - top, axis=0)
+    largest = ordered[number - top :].sum(axis=0)
     whole = size.sum(axis=(0, 1))
     share = np.divide(largest, whole, out=np.zeros_like(whole), where=whole > 0)
     _, error, freedom, skew = moments(values)
@@ -324,9 +288,8 @@ def _signs(values: np.ndarray, top: int, level: float) -> tuple[np.ndarray, np.n
     if count > 2:
         apart = values - values.mean(axis=1, keepdims=True)
         variance = values.var(axis=1, ddof=1, keepdims=True)
-        rest_variance = np.maximum(
-            ((count - 1) * variance - apart**2 * count / (count - 1)) / (count - 2), 0
-        )
+        rest = (count - 1) * variance - apart**2 * count / (count - 1)
+        rest_variance = np.maximum(rest / (count - 2), 0)
         strata_variance = np.maximum(error**2 * strata**2 - variance / count, 0)
         t = t_quantile(0.5 + level / 2, np.maximum(freedom - 1, 1))
         width = 2 * t * np.sqrt(strata_variance + rest_variance / (count - 1))
@@ -360,10 +323,8 @@ def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> lis
     count, places = values.shape
     largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
     doubts = doubts_of(largest[None], over, "mean of the tail", level)
-    return [
-        few_in_tail(count, places, tail, over),
-        *(doubt for doubt in doubts if doubt.name != "few units"),
-    ]
+    others = (doubt for doubt in doubts if doubt.name != "few units")
+    return [few_in_tail(count, places, tail, over), *others]
 
 
 def units_of(over: str, count: int | None = None) -> str:
@@ -427,9 +388,7 @@ class Estimate(Shown):
 
     def __repr__(self) -> str:
         rows, doubts = self._shown_rows().rows, [x.partition(":")[0] for x in self.warnings]
-        texts = [
-            f"{value} ({low} to {high})" if low else value for *_, value, low, high in rows[:3]
-        ]
+        texts = [f"{x} ({low} to {high})" if low else x for *_, x, low, high in rows[:3]]
         more = f", … {len(rows)} in all" if len(rows) > 3 else ""
         by = count_of(self.units, "unit") + (": no interval" if rows and not rows[0][-1] else "")
         return f"Estimate({', '.join(texts)}{more}; {'; '.join([by, *doubts])})"
@@ -438,13 +397,10 @@ class Estimate(Shown):
         ends = [np.asarray(x, float) for x in (self.value, self.low, self.high)]
         axes = [str(x) for x in getattr(self.value, "dims", range(ends[0].ndim))]
         labels = [getattr(self.value, "coords", {}).get(x) for x in axes]
-        rows = [
-            [
-                *(i if x is None else x.values[i] for i, x in zip(at, labels, strict=True)),
-                *("" if np.isnan(x[at]) else f"{x[at]:.5g}" for x in ends),
-            ]
-            for at in np.ndindex(ends[0].shape)
-        ]
+        rows = []
+        for at in np.ndindex(ends[0].shape):
+            place = [i if x is None else x.values[i] for i, x in zip(at, labels, strict=True)]
+            rows.append([*place, *("" if np.isnan(x[at]) else f"{x[at]:.5g}" for x in ends)])
         return Table((*axes, "value", "low", "high"), rows)
 
 
@@ -458,9 +414,8 @@ def interval(
     if not isinstance(x, xarray.DataArray):
         x = numbers("x", x, "a labelled array (xarray.DataArray), or numbers along one axis")
         if x.ndim != 1:
-            raise InputError(
-                f"x: a plain array of shape {x.shape} given; it must be labelled (xarray.DataArray)"
-            )
+            given = f"a plain array of shape {x.shape} given"
+            raise InputError(f"x: {given}; it must be labelled (xarray.DataArray)")
         x = xarray.DataArray(x, dims=(over,))
     sample = units(x, over)
     strata, count = sample.shape[:2]
@@ -476,9 +431,11 @@ def interval(
 
 def of_means(over: str, level: float) -> Callable[[np.ndarray], IntervalEnds]:
     """A function from samples to means, intervals and doubts: what :func:`mean` asks for."""
-    return lambda values: IntervalEnds(
-        *mean_ends(values, level), doubts_of(values, over, "mean", level)
-    )
+
+    def ends(values: np.ndarray) -> IntervalEnds:
+        return IntervalEnds(*mean_ends(values, level), doubts_of(values, over, "mean", level))
+
+    return ends
 
 
 # --- Mean, median, quantile, mean of the worst, and what the worst carry
@@ -546,12 +503,8 @@ def quantile(
     def ends(values: np.ndarray) -> IntervalEnds:
         pooled = _pooled(values)
         low, high = quantile_ends(pooled, q, level)
-        return IntervalEnds(
-            np.quantile(pooled, q, axis=0),
-            low,
-            high,
-            [no_end(low, high, len(pooled), over, q, level)],
-        )
+        doubt = no_end(low, high, len(pooled), over, q, level)
+        return IntervalEnds(np.quantile(pooled, q, axis=0), low, high, [doubt])
 
     return interval(x, over, level, ends)
 
@@ -580,9 +533,8 @@ def cvar(
 
     def ends(values: np.ndarray) -> IntervalEnds:
         pooled = _pooled(values)
-        return IntervalEnds(
-            *mean_ends(_beyond(pooled, tail)[None], level), tail_doubts(pooled, tail, over, level)
-        )
+        doubts = tail_doubts(pooled, tail, over, level)
+        return IntervalEnds(*mean_ends(_beyond(pooled, tail)[None], level), doubts)
 
     return interval(x, over, level, ends)
 
@@ -617,13 +569,11 @@ def tail_share(
             spread = (parts - share * pooled) / centre / (inner * (1 - inner))
         _, low, high = mean_ends(spread[None], level)
         odds = np.log(inner / (1 - inner))
-        low, high = (
-            np.where(inner == share, 1 / (1 + np.exp(-odds - end)), np.nan) for end in (low, high)
-        )
+        known = inner == share
+        low, high = (np.where(known, 1 / (1 + np.exp(-odds - x)), np.nan) for x in (low, high))
         shortage = few_in_tail(len(pooled), pooled.shape[1], tail, over)
-        return IntervalEnds(
-            share, low, high, [shortage, *doubts_of(pooled[None], over, "mean", level)]
-        )
+        doubts = [shortage, *doubts_of(pooled[None], over, "mean", level)]
+        return IntervalEnds(share, low, high, doubts)
 
     return interval(x, over, level, ends)
 

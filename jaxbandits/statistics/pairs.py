@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
 
 def reach(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
-    """How many standard errors an end of an interval that decides lies from the mean.
-
-    Args:
-        critical: t, the quantile of Student's law; see :func:`dominance`.
-        skew: of the mean, positive where the long tail is on this end's side.
-    """
+    """How many standard errors an end lies from the mean; ``skew`` > 0: a long tail on its side."""
     return critical + np.maximum(skew, 0) * (2 * critical**2 + 1) / 3
 
 
@@ -77,9 +72,8 @@ def dominance(
     check_level("level", level)
     sample = units(x, over)
     if sorted(map(str, sample.dims)) != sorted(("stratum", "unit", among)):
-        raise InputError(
-            f"x: an array with axes {tuple(x.dims)} given; it must have {among!r} and {over!r} only"
-        )
+        given = f"an array with axes {tuple(x.dims)} given"
+        raise InputError(f"x: {given}; it must have {among!r} and {over!r} only")
     values = np.asarray(sample.transpose(among, "stratum", "unit").values, float)
     count = values.shape[0]
     tail = (1 - level) / max(count * (count - 1), 1)
@@ -95,18 +89,16 @@ def dominance(
     parts: dict[str, np.ndarray] = {"difference": difference, "low": low, "high": high}
     parts |= {"clear": (low > 0) | (high < 0), "larger": low > 0, "smaller": high < 0}
     attrs = {"level": level, "over": over, **x.attrs}
-    return xarray.Dataset(
-        {name: square(x, among, part) for name, part in parts.items()}, attrs=attrs
-    )
+    squares = {name: square(x, among, part) for name, part in parts.items()}
+    return xarray.Dataset(squares, attrs=attrs)
 
 
 def square(x: xarray.DataArray, among: str, values: np.ndarray) -> xarray.DataArray:
     """Values ``[row, column]``: each entry of an axis against every other; labels of ``x``."""
     import xarray
 
-    labels = (
-        {name: list(x[among].values) for name in (among, "against")} if among in x.coords else {}
-    )
+    names = (among, "against") if among in x.coords else ()
+    labels = {name: list(x[among].values) for name in names}
     return xarray.DataArray(values, dims=(among, "against"), coords=labels)
 
 
@@ -166,9 +158,8 @@ def runs_needed(
         raise InputError(f"x: 1 {over} given; it must have 2 or more, or its spread is unknown")
     mean, error, freedom, skew = moments(values)
     size, skew = np.abs(mean), np.where(mean < 0, skew, -skew)  # towards 0
-    beyond, half = (
-        error * reach(critical_value((1 - level) / 2, freedom), side) for side in (-skew, skew)
-    )
+    t = critical_value((1 - level) / 2, freedom)
+    beyond, half = (error * reach(t, side) for side in (-skew, skew))
 
     def sample_size(difference: np.ndarray) -> np.ndarray:
         """Least n ≥ 2 with the power, by bisection."""
@@ -197,7 +188,5 @@ def runs_needed(
         "most": np.where(clear, sample_size(np.maximum(size - half, 0)), np.inf),
     }
     like = sample.isel(stratum=0, unit=0, drop=True)
-    attrs = {"level": level, "power": power}
-    return xarray.Dataset(
-        {name: like.copy(data=value) for name, value in parts.items()}, attrs=attrs
-    )
+    variables = {name: like.copy(data=value) for name, value in parts.items()}
+    return xarray.Dataset(variables, attrs={"level": level, "power": power})

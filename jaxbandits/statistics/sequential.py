@@ -78,9 +78,8 @@ def clear_pairs(
     check_level("level", level)
     bound = positive_number("bound", bound)
     if sorted(map(str, x.dims)) != sorted((among, over)):
-        raise InputError(
-            f"x: an array with axes {tuple(x.dims)} given; it must have {among!r} and {over!r} only"
-        )
+        given = f"an array with axes {tuple(x.dims)} given"
+        raise InputError(f"x: {given}; it must have {among!r} and {over!r} only")
     earned = np.asarray(x.transpose(among, over).values, float)
     if not (np.isfinite(earned).all() and (earned >= 0).all()):
         raise bad("x", "a number below 0, NaN or infinity", "what runs earn, 0 or more")
@@ -90,11 +89,9 @@ def clear_pairs(
     counted = np.minimum(earned, bound) / bound
     for pair in itertools.permutations(range(count), 2):
         row, column = pair
-        wealth = (
-            sign_evidence(earned[row] > earned[column]),
-            mean_evidence(counted[row] - counted[column]),
-        )
-        for runs, evidence in zip((majority, average), wealth, strict=True):
+        gains = sign_evidence(earned[row] > earned[column])
+        means = mean_evidence(counted[row] - counted[column])
+        for runs, evidence in ((majority, gains), (average, means)):
             enough = evidence >= needed
             runs[pair] = np.argmax(enough) + 1 if enough.any() else 0
     return ClearPairs(*(square(x, among, part) for part in (majority, average)))

@@ -1,5 +1,4 @@
 from .executors import open_engine as open_engine
-from .result import Curve as Curve
 from .result import SweepResult as SweepResult
 from .run import UnfinishedError as UnfinishedError
 from .run import sweep as sweep

@@ -2,111 +2,127 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.transforms import ScaledTranslation
 
+from jaxbandits._files import finished, inches_of
 from jaxbandits._plots import BLACK, Picture, is_log, label_grid, nth_look, set_key
 from jaxbandits._tables import in_greek
+from jaxbandits.core.checks import bad
 
 if TYPE_CHECKING:
-    import xarray
     from matplotlib.figure import Figure
 
     from jaxbandits.sweeps.result import SweepResult
 
 _MOST_PANELS = 24
-Values = dict[str, np.ndarray]  # of the parameter, by policy
 
 
-def curves(result: SweepResult, name: str, policies: list[str], width: float = 12.0) -> Figure:
-    """Paired differences to the best setting of a panel, over one parameter of some policies; a panel
-    for each environment and budget.
+class SweepPlots:
+    """Pictures of a sweep: ``result.plot``."""
 
-    ``width`` is that of the page, in inches: so many panels stand side by side as have room, three
-    at most, and the last line's in its middle.
-    """
-    cells = result.cells()[:_MOST_PANELS]
-    most = min(3, len(cells), max(1, int(width / 2.2)))
-    columns = (
-        min(range(most, max(most - 2, 0), -1), key=lambda n: -len(cells) % n) if most > 2 else most
-    )
-    lines = -(-len(cells) // columns)
-    figure = Picture(figsize=(max(3.7 * columns, 5.5), 2.8 * lines + 0.5), layout="constrained")
-    grid, axes = figure.add_gridspec(lines, 2 * columns), []
-    for number in range(len(cells)):
-        line, column = divmod(number, columns)
-        # The last line's panels stand in its middle.
-        first = 2 * column + (-len(cells) % columns) * (line == lines - 1)
-        axes.append(figure.add_subplot(grid[line, first : first + 2]))
-    if len(result.cells()) > len(cells):
-        figure.text(
-            0.01, 0.01, f"the first {len(cells)} of {len(result.cells())} cases", fontsize=8
-        )
-    values = {policy: result.curve(policy, *cells[0]).parameters[name] for policy in policies}
-    x = np.concatenate(list(values.values()))
-    log, sure = is_log(x), True
-    for axis, cell in zip(axes, cells, strict=False):
-        sure = _panel(axis, result, cell, values) and sure
-        axis.set_xscale("log" if log else "linear")
-        # Inches of a label
-        label_grid(axis.xaxis, x, log=log, share=0.42 / (min(3.7, width / columns) - 0.5))
-        axis.grid(alpha=0.3, linewidth=0.6)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.tick_params(which="both", labelsize=8)
-        axis.set_xlabel(in_greek(name), fontsize=9)
-    figure.supylabel("regret above the best (reward)", fontsize=10)
-    looks = [nth_look(number) for number in range(len(policies))] if len(policies) > 1 else []
-    keys = [Line2D([], [], color=c, linestyle=dash, marker=mark, ms=4.5) for c, mark, dash in looks]
-    labels = [policy.replace("$", r"\$") for policy in policies[: len(keys)]]
-    keys.append(Line2D([], [], color=BLACK, linestyle="none", marker="*", ms=9))
-    labels.append("best value of a policy" if len(policies) > 1 else "best value")
-    if sure:
-        hollow: dict[str, Any] = {"linestyle": "none", "marker": "o", "markerfacecolor": "white"}
-        keys.append(Line2D([], [], color=BLACK, ms=4.5, **hollow))
-        labels.append("clearly worse (95 %, all at once)")
-    set_key(figure, keys, labels)
-    return figure
+    def __init__(self, result: SweepResult):
+        self._result = result
+
+    def sensitivity(
+        self,
+        parameter: str | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        width: float | str | None = None,
+    ) -> Figure:
+        """How much worse than the best each value of a parameter is, of every policy that sweeps it
+        alone; a panel for each environment and budget, of at most 24.
+
+        Bars are the paired intervals of the difference to the best setting of the panel, all of the
+        sweep at once. A point is hollow if its whole bar lies above 0, which is clearly worse; a
+        star is a policy's best value.
+
+        Args:
+            parameter: its name; None: the only one there is.
+            path, width: as in ``result.plot.regret``.
+
+        Raises:
+            InputError: a parameter that no policy sweeps alone, several of them and none said,
+                another ending or width.
+
+        Example:
+            >>> import jax
+            >>> import jaxbandits as jb
+            >>> sweep = jb.sweep(jb.Sweep(
+            ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0]), over="instance", marks=1,
+            ...     environments=jb.environments.random_bernoulli(jax.random.key(0), instances=8, arms=3),
+            ...     constraint=jb.TotalBudget(20.0, last_pull="counts")))
+            >>> figure = sweep.plot.sensitivity(width="column")
+            >>> figure.get_size_inches()[0].item(), figure.axes[0].get_xlabel()
+            (3.25, 'ρ, log scale')
+        """
+        found, inches = self._result, inches_of(width) or 12.0
+        swept = {policy: found.parameters(policy) for policy in found.policies}
+        alone = {policy: names[0] for policy, names in swept.items() if len(names) == 1}
+        choices = list(dict.fromkeys(alone.values()))
+        name = choices[0] if parameter is None and len(choices) == 1 else parameter
+        if name not in choices:
+            may_be = f"one of {', '.join(choices) or 'none: no policy sweeps one alone'}"
+            raise bad("parameter", parameter, may_be)
+        policies, cells = [x for x, of in alone.items() if of == name], found.cells()[:_MOST_PANELS]
+        columns = min(3, len(cells), max(1, int(inches / 2.2)))
+        shape = -(-len(cells) // columns), columns
+        size = max(3.7 * columns, 5.5), 2.8 * shape[0] + 0.5
+        figure = Picture(figsize=size, layout="constrained")
+        axes = figure.subplots(*shape, squeeze=False).ravel()
+        x = np.concatenate([found.plan.parameters[policy][name] for policy in policies])
+        for axis, cell in zip(axes, cells, strict=False):
+            draw_case(axis, found, cell, policies, name, log=is_log(x))
+            # Inches of a label
+            share = 0.42 / (min(3.7, inches / columns) - 0.5)
+            label_grid(axis.xaxis, x, log=is_log(x), share=share)
+        for axis in axes[len(cells) :]:
+            figure.delaxes(axis)
+        figure.supylabel("regret above the best (reward)", fontsize=10)
+        looks = map(nth_look, range(len(policies) if len(policies) > 1 else 0))
+        keys = [Line2D([], [], color=c, linestyle=dash, marker=m, ms=4.5) for c, m, dash in looks]
+        dots: dict[str, Any] = {"color": BLACK, "linestyle": "none"}
+        keys.append(Line2D([], [], marker="*", ms=9, **dots))
+        keys.append(Line2D([], [], marker="o", ms=4.5, markerfacecolor="white", **dots))
+        labels = [policy.replace("$", r"\$") for policy in policies] * (len(policies) > 1)
+        set_key(figure, keys, [*labels, "best value", "clearly worse (95 %, all at once)"])
+        return finished(figure, path, width)
 
 
-def _panel(axis: Any, result: SweepResult, cell: tuple[str, int], values: Values) -> bool:
-    """Draw one case; whether its differences have intervals."""
-    case, curves = result.cases[cell], [result.curve(policy, *cell) for policy in values]
-    best = min(curves, key=lambda curve: float(curve.regret.value[curve.best]))
-    apart = case.isel(against=result.rows(best.policy)[best.best])
-    for number, curve in enumerate(curves):
-        of_policy = apart.isel(setting=result.rows(curve.policy))
-        # Side by side: bars of several policies at one value would hide each other.
-        _one_curve(axis, values[curve.policy], of_policy, curve.best, number, (len(curves) - 1) / 2)
-    axis.axhline(0, color=BLACK, linewidth=0.8, zorder=1)
-    (environment, budget), budgets = cell, result.data["budget"].values
-    at_budget = f", budget {budgets[budget]:,.6g}" if budgets.size > 1 else ""
-    level = f"{float(best.regret.value[best.best]):,.4g}{', one run' * (not best.has_intervals)}"
-    axis.set_title(f"{environment}{at_budget}: least regret {level}", fontsize=9)
-    return best.has_intervals
-
-
-def _one_curve(
-    axis: Any, at: np.ndarray, apart: xarray.Dataset, best: int, number: int, middle_number: float
+def draw_case(
+    axis: Any, found: SweepResult, cell: tuple[str, int], policies: list[str], name: str, log: bool
 ) -> None:
-    """Differences ``[setting]`` over values of a parameter, moved by some points where there are
-    several curves.
-    """
-    order, (colour, marker, dashes) = np.argsort(at), nth_look(number)
-    middle, low, high = (apart[end].values[order] for end in ("difference", "low", "high"))
-    x, chosen, worse = at[order], order == best, apart["larger"].values[order]
-    for y in (middle, low, high):  # a moved line does not count for the limits
-        axis.update_datalim(np.column_stack([x, np.nan_to_num(y)]))
-    aside = ScaledTranslation((number - middle_number) / 24, 0, axis.figure.dpi_scale_trans)
-    look: dict[str, Any] = {"color": colour, "transform": axis.transData + aside}
-    axis.plot(x, middle, linestyle=dashes, linewidth=1.3, **look)
-    if np.isfinite(low).all():
-        ends = [middle - low, high - middle]
-        axis.errorbar(x, middle, ends, fmt="none", elinewidth=0.9, capsize=2, **look)
-    look |= {"linestyle": "none", "marker": marker, "markersize": 4.5}
-    axis.plot(x[worse], middle[worse], markerfacecolor="white", **look)
-    axis.plot(x[~worse], middle[~worse], **look)
-    look |= {"marker": "*", "markersize": 11, "markeredgecolor": BLACK, "zorder": 3}
-    axis.plot(x[chosen], middle[chosen], **look)
+    """Differences to the best setting in one environment and budget, over a parameter."""
+    curves = [found.curve(policy, *cell) for policy in policies]
+    best = min(curves, key=lambda curve: float(curve.regret.value[curve.best]))
+    from_best = found.cases[cell].isel(against=found.rows(best.policy)[best.best])
+    for number, curve in enumerate(curves):
+        colour, marker, dashes = nth_look(number)
+        apart = from_best.isel(setting=found.rows(curve.policy))
+        # Side by side: bars of several policies at one value would hide each other.
+        aside, at = number - (len(curves) - 1) / 2, curve.parameters[name]
+        x = at * 1.03**aside if log else at + aside * np.ptp(at) / 80
+        order, worse = np.argsort(x), apart["larger"].values
+        middle, low, high = (apart[end].values for end in ("difference", "low", "high"))
+        axis.plot(x[order], middle[order], color=colour, linestyle=dashes, linewidth=1.3)
+        bars: dict[str, Any] = {"fmt": "none", "elinewidth": 0.9, "capsize": 2}
+        axis.errorbar(x, middle, [middle - low, high - middle], color=colour, **bars)
+        look = {"color": colour, "linestyle": "none", "marker": marker, "markersize": 4.5}
+        axis.plot(x[worse], middle[worse], markerfacecolor="white", **look)
+        axis.plot(x[~worse], middle[~worse], **look)
+        look |= {"marker": "*", "markersize": 11, "markeredgecolor": BLACK, "zorder": 3}
+        axis.plot(x[curve.best], middle[curve.best], **look)
+    axis.axhline(0, color=BLACK, linewidth=0.8, zorder=1)
+    (environment, budget), budgets = cell, found.data["budget"].values
+    at_budget = f", budget {budgets[budget]:,.6g}" if budgets.size > 1 else ""
+    level = f"{float(best.regret.value[best.best]):,.4g}"
+    axis.set_title(f"{environment}{at_budget}: least regret {level}", fontsize=9)
+    axis.set_xlabel(in_greek(name), fontsize=9)
+    axis.set_xscale("log" if log else "linear")
+    axis.grid(alpha=0.3, linewidth=0.6)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.tick_params(which="both", labelsize=8)

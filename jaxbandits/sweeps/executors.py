@@ -19,24 +19,15 @@ from jaxbandits.core.checks import InputError, bad, brief
 
 @contextlib.contextmanager
 def shared_programs() -> Iterator[dict[str, str]]:
-    """Variables of the environment for workers on this machine, so that not all of them compile the
-    same.
-
-    They name the folder of programs that this process has, or else a new one that goes away in the
-    end.
-    """
+    """Variables for workers on this machine, of one folder of programs: this process's, or a new one."""
     config: Any = jax.config
     with contextlib.ExitStack() as stack:
         seconds = config.jax_persistent_cache_min_compile_time_secs
         if not (folder := config.jax_compilation_cache_dir):
-            new = tempfile.TemporaryDirectory(
-                prefix="jaxbandits-programs-", ignore_cleanup_errors=True
-            )
+            new = tempfile.TemporaryDirectory(prefix="jaxbandits-", ignore_cleanup_errors=True)
             folder, seconds = stack.enter_context(new), 0.0
-        yield {
-            "JAX_COMPILATION_CACHE_DIR": folder,
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(seconds),
-        }
+        least = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(seconds)}
+        yield {"JAX_COMPILATION_CACHE_DIR": folder, **least}
 
 
 # --- workers of this machine -----------------------------------------------------------------------------------
@@ -103,30 +94,21 @@ def open_engine(name: str) -> Iterator[Any]:
     try:
         import distributed
     except ImportError:
-        raise InputError(
-            f"executor: {name!r} given; it needs Dask: pip install '.[dask]'"
-        ) from None
+        needs = "it needs Dask: pip install '.[dask]'"
+        raise InputError(f"executor: {name!r} given; {needs}") from None
     with contextlib.ExitStack() as held:
         if count:
-            options: dict[str, Any] = {
-                "threads_per_worker": max(1, checks.cores() // count),
-                "memory_limit": None,
-            }
-            options |= {
-                "env": held.enter_context(shared_programs()),
-                "preload": _PRELOAD.format(count=count),
-            }
+            threads, preload = max(1, checks.cores() // count), _PRELOAD.format(count=count)
+            options: dict[str, Any] = {"threads_per_worker": threads, "preload": preload}
+            options |= {"memory_limit": None, "env": held.enter_context(shared_programs())}
             # A death is told by who plays anew
-            quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
-            address = held.enter_context(
-                distributed.LocalCluster(n_workers=count, **quiet, **options)
-            )
+            options |= {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+            address = held.enter_context(distributed.LocalCluster(n_workers=count, **options))
         try:
             client = distributed.Client(address, timeout=_PATIENCE)
         except (OSError, TimeoutError, ValueError) as problem:
-            raise bad(
-                "executor", name, f"the address of a Dask scheduler that runs ({brief(problem)})"
-            ) from None
+            may_be = f"the address of a Dask scheduler that runs ({brief(problem)})"
+            raise bad("executor", name, may_be) from None
         try:
             yield client
         finally:

@@ -6,8 +6,7 @@ import dataclasses
 import functools
 import itertools
 import json
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,15 +20,15 @@ from jaxbandits.core.fingerprint import digest
 from jaxbandits.core.protocol import Status
 from jaxbandits.result import Result
 from jaxbandits.simulation import labelled, origin_of
-from jaxbandits.statistics import Estimate, dominance, mean
+from jaxbandits.statistics.curves import Curve, cases_of
 from jaxbandits.sweeps.spec import SweepPlan
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
     import xarray
-    from matplotlib.figure import Figure
 
-LEVEL = 0.95
+    from jaxbandits.sweeps.drawing import SweepPlots
+
 AXES = ("setting", "environment", "budget", "instance", "replicate", "mark")
 _NAMES = {
     "regret": ("reward", "pseudo-regret: best rate × expected clock − expected reward"),
@@ -39,127 +38,6 @@ _NAMES = {
     "rounds": ("rounds", "rounds played"),
     "violation": ("cost", "violation"),
 }
-
-
-def cases_of(regrets: Sequence[xarray.DataArray], over: str) -> list[xarray.Dataset]:
-    """All differences between the settings of each of several cases, ``[setting, against]``, and
-    the ``regret`` of every run that they are of.
-
-    With a confidence of at least 95 % all intervals hold at once, in all cases
-    (:func:`~jaxbandits.statistics.dominance`), so the least mean may be looked for first.
-    """
-    level = 1 - (1 - LEVEL) / len(regrets)
-    return [dominance(x, over=over, level=level).assign(regret=x) for x in regrets]
-
-
-@dataclasses.dataclass(frozen=True)
-class Curve:
-    """Regret against the parameters of one policy.
-
-    The settings that ``indistinguishable`` names contain the truly best one of the grid with a
-    confidence of at least 95 %: a setting is left out only if it is clearly worse than the least
-    mean.
-
-    Attributes:
-        parameters: values of each swept parameter, ``[setting]``.
-        regret: means, each interval by itself, ``[setting]``.
-        best: the setting with the least mean.
-        apart: the paired ``difference`` to the best, its ``low`` and ``high``, ``[setting]``; all
-            intervals of the report hold at once.
-        warnings: of the regret at the best setting, as :func:`jaxbandits.statistics.mean` says
-            them.
-    """
-
-    policy: str
-    parameters: Mapping[str, np.ndarray]
-    regret: Estimate
-    best: int
-    apart: xarray.Dataset
-    warnings: tuple[str, ...] = ()
-
-    @staticmethod
-    def of(
-        policy: str,
-        case: xarray.Dataset,
-        parameters: Mapping[str, np.ndarray],
-        rows: Sequence[int] | None = None,
-    ) -> Curve:
-        """From the settings ``rows`` (all) of a case; swept ``parameters``: ``[setting]``."""
-        own = case if rows is None else case.isel(setting=rows, against=rows)
-        regret = mean(own["regret"], over=case.attrs["over"], level=LEVEL)
-        best = int(np.argmin(regret.value.values))
-        return Curve(
-            policy=policy,
-            parameters=parameters,
-            regret=regret,
-            best=best,
-            apart=own.isel(against=best),
-            warnings=mean(own["regret"].isel(setting=best), over=case.attrs["over"]).warnings,
-        )
-
-    @property
-    def indistinguishable(self) -> np.ndarray:
-        """Settings not clearly worse than the best, ``bool[setting]``; all if one run."""
-        return ~self.apart["larger"].values
-
-    @property
-    def has_intervals(self) -> bool:
-        """Are there several runs (or sampled instances) behind each mean?"""
-        return bool(np.isfinite(self.regret.low).all())
-
-    @property
-    def all_equal(self) -> bool:
-        """Does every run have the same regret with every value?"""
-        ends = self.apart["low"].values, self.apart["high"].values
-        return (
-            self.has_intervals
-            and self.indistinguishable.size > 1
-            and not any(end.any() for end in ends)
-        )
-
-    @property
-    def at_edge(self) -> list[str]:
-        """Parameters whose best value is the smallest or largest of several that are not all equal."""
-        if self.all_equal:
-            return []
-        best = {name: x[self.best] for name, x in self.parameters.items() if np.unique(x).size > 1}
-        return [
-            name
-            for name, at in best.items()
-            if at in (self.parameters[name].min(), self.parameters[name].max())
-        ]
-
-    def recommendation(self) -> str:
-        """In words: ``rho = 0.22; not clearly worse: 0.12 to 0.31``."""
-        best_value = ", ".join(
-            f"{name} = {x[self.best]:.3g}" for name, x in self.parameters.items()
-        )
-        if not self.has_intervals:
-            return (
-                f"{best_value} has the least regret of one run, which says nothing about the others"
-            )
-        if self.all_equal:
-            return f"all values of {' and '.join(self.parameters)} are equal: the same regret in every run"
-        not_worse = self.indistinguishable
-        if len(self.parameters) != 1:
-            others = f"{not_worse.sum() - 1} of the other {not_worse.size - 1} settings"
-            return f"{best_value}; not clearly worse: {others}"
-        (x,) = self.parameters.values()
-        if not_worse.sum() == 1:
-            return f"{best_value}, clearly better than every other value"
-        return f"{best_value}; not clearly worse: {_stretches(x, not_worse)}"
-
-
-def _stretches(x: np.ndarray, members: np.ndarray) -> str:
-    """``0.12 to 0.31``; with gaps ``0.12 to 0.18 and 0.31``."""
-    order = np.argsort(x)
-    x, members = x[order], members[order]
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], members.astype(int), [0]])))
-    parts = [
-        f"{x[first]:.3g}" if first + 1 == last else f"{x[first]:.3g} to {x[last - 1]:.3g}"
-        for first, last in zip(edges[::2], edges[1::2], strict=True)
-    ]
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,14 +59,37 @@ class SweepResult(Shown):
         return f"SweepResult: {', '.join(parts)}; .curve(policy, environment) recommends a value"
 
     def _shown_rows(self) -> Table:
-        """The best value of every policy in every case."""
+        return self.best_values()
+
+    def best_values(self) -> Table:
+        """The best value of every policy in every case, its regret, and what is in doubt about that."""
         budgets, rows = self.data["budget"].values, []
         for (environment, budget), policy in itertools.product(self.cells(), self.policies):
             curve = self.curve(policy, environment, budget)
-            end = f"{float(curve.regret.value[curve.best]):,.5g}"
             value = curve.recommendation() if self.parameters(policy) else ""
-            rows.append([environment, f"{budgets[budget]:,.6g}", policy, value, end])
-        return Table(("environment", "budget", "policy", "recommended", "regret at the end"), rows)
+            doubts = ", ".join(warning.partition(":")[0] for warning in curve.warnings)
+            end = f"{float(curve.regret.value[curve.best]):,.5g}"
+            rows.append([environment, f"{budgets[budget]:,.6g}", policy, value, end, doubts])
+        head = "environment", "budget", "policy", "recommended", "regret at the end", "in doubt"
+        return Table(head, rows, left=(0, 2, 3, 5))
+
+    def sensitivity(self) -> Table:
+        """By environment, budget, policy, setting: mean regret, difference to best, intervals."""
+        budgets, rows = self.data["budget"].values, []
+        names = [str(name) for name in self.data.coords if name not in (*AXES, "policy")]
+        ends = ("value", "low", "high"), ("difference", "low", "high")
+        for (environment, budget), policy in itertools.product(self.cells(), self.policies):
+            curve = self.curve(policy, environment, budget)
+            numbers = [getattr(curve.regret, end).values for end in ends[0]]
+            numbers += [curve.apart[end].values for end in ends[1]]
+            absent = [None] * len(numbers[0])
+            for i, alike in enumerate(curve.indistinguishable.tolist()):
+                values = [curve.parameters.get(name, absent)[i] for name in names]
+                of_setting = [*values, *(x[i] for x in numbers), i == curve.best, alike]
+                rows.append([environment, budgets[budget], policy, *of_setting])
+        head = ["environment", "budget", "policy", *names, "regret", "low", "high", "difference"]
+        head += ["difference_low", "difference_high", "best", "indistinguishable"]
+        return Table(head, rows)
 
     @property
     def policies(self) -> list[str]:
@@ -217,8 +118,7 @@ class SweepResult(Shown):
         return _dataset(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row for each setting, environment, budget, instance, replicate and mark, with the
-        variables of ``data``.
+        """One row for each place of ``data``, with its variables.
 
         Regret and reward are in the environment's unit of reward, money in its unit of cost:
         ``.attrs["units"]``. ``status`` is a number, see :class:`~jaxbandits.Status`.
@@ -233,13 +133,9 @@ class SweepResult(Shown):
 
         regrets = []
         for environment, budget in self.cells():
-            parts = [
-                self.results[policy, environment, budget].regret.values[..., -1]
-                for policy in self.policies
-            ]
-            regrets.append(
-                xarray.DataArray(np.concatenate(parts), dims=("setting", "instance", "replicate"))
-            )
+            results = (self.results[policy, environment, budget] for policy in self.policies)
+            every = np.concatenate([result.regret.values[..., -1] for result in results])
+            regrets.append(xarray.DataArray(every, dims=("setting", "instance", "replicate")))
         return dict(zip(self.cells(), cases_of(regrets, self.plan.spec.over), strict=True))
 
     def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
@@ -247,12 +143,8 @@ class SweepResult(Shown):
         self.parameters(policy)
         if (environment, budget) not in self.plan.layouts:
             raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
-        return Curve.of(
-            policy,
-            self.cases[environment, budget],
-            self.plan.parameters[policy],
-            self.rows(policy),
-        )
+        case, parameters = self.cases[environment, budget], self.plan.parameters[policy]
+        return Curve.of(policy, case, parameters, self.rows(policy))
 
     def provenance(self) -> Provenance:
         """As :meth:`Result.provenance`, of all worlds and budgets: what differs between them is a list.
@@ -266,10 +158,8 @@ class SweepResult(Shown):
             return apart[0] if len(apart) == 1 else apart
 
         one_cell = {policy: records[policy, *self.cells()[0]] for policy in self.policies}
-        joined: dict[str, Any] = {
-            name: together(record[name] for record in records.values())
-            for name in next(iter(records.values()))
-        }
+        names = next(iter(records.values()))
+        joined = {name: together(record[name] for record in records.values()) for name in names}
         for name in ("environment", "made_by", "instances_digest"):
             words = joined[name]
             joined[name] = words if isinstance(words, str) else "; ".join(words)
@@ -285,83 +175,15 @@ class SweepResult(Shown):
     @property
     def plot(self) -> SweepPlots:
         """Pictures: ``plot.sensitivity()``, a matplotlib figure."""
-        return SweepPlots(self)
+        from jaxbandits.sweeps.drawing import SweepPlots  # here: it imports matplotlib
 
-    def difference(
-        self, first: Curve, second: Curve, environment: str, budget: int = 0
-    ) -> xarray.Dataset:
-        """Regret of one policy at its best value minus that of another at its own, paired: the
-        ``difference``, its ``low`` and ``high``, and whether it is ``clear``.
-        """
-        row, column = (self.rows(curve.policy)[curve.best] for curve in (first, second))
-        return self.cases[environment, budget].isel(setting=row, against=column)
+        return SweepPlots(self)
 
     def rows(self, policy: str) -> range:
         """Rows of this policy along the axis ``setting``."""
         counts = {name: settings.count for name, settings in self.plan.policies.items()}
         first = sum(counts[name] for name in self.policies[: self.policies.index(policy)])
         return range(first, first + counts[policy])
-
-
-class SweepPlots:
-    """Pictures of a sweep: ``result.plot``."""
-
-    def __init__(self, result: SweepResult):
-        self._result = result
-
-    def sensitivity(
-        self,
-        parameter: str | None = None,
-        *,
-        path: str | os.PathLike[str] | None = None,
-        width: float | str | None = None,
-    ) -> Figure:
-        """How much worse than the best each value of a parameter is, of every policy that sweeps it
-        alone; a panel for each environment and budget.
-
-        Bars are the paired intervals of the difference to the best setting of the panel, all of the
-        sweep at once. A point is hollow if its whole bar lies above 0, which is clearly worse; a
-        star is a policy's best value.
-
-        Args:
-            parameter: its name; None: the only one there is.
-            path, width: as in ``result.plot.regret``.
-
-        Raises:
-            InputError: a parameter that no policy sweeps alone, several of them and none said,
-                another ending or width.
-
-        Example:
-            >>> import jax
-            >>> import jaxbandits as jb
-            >>> sweep = jb.sweep(jb.Sweep(
-            ...     policies=jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0]), over="instance", marks=1,
-            ...     environments=jb.environments.random_bernoulli(jax.random.key(0), instances=8, arms=3),
-            ...     constraint=jb.TotalBudget(20.0, last_pull="counts")))
-            >>> figure = sweep.plot.sensitivity(width="column")
-            >>> figure.get_size_inches()[0].item(), figure.axes[0].get_xlabel()
-            (3.25, 'ρ, log scale')
-        """
-        from jaxbandits.sweeps.drawing import curves  # here: it imports matplotlib
-
-        swept = {policy: self._result.parameters(policy) for policy in self._result.policies}
-        alone = {policy: names[0] for policy, names in swept.items() if len(names) == 1}
-        choices = list(dict.fromkeys(alone.values()))
-        name = choices[0] if parameter is None and len(choices) == 1 else parameter
-        if name not in choices:
-            raise bad(
-                "parameter",
-                parameter,
-                f"one of {', '.join(choices) or 'none: no policy sweeps one alone'}",
-            )
-        inches = _files.inches_of(width)
-        figure = curves(
-            self._result,
-            name,
-            [policy for policy, of in alone.items() if of == name],
-            inches or 12.0,
-        )
-        return _files.finished(figure, path, width)
 
 
 # --- from blocks to results, and to a dataset ------------------------------------------------------------------
@@ -376,10 +198,8 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
             if name not in arrays:
                 arrays[name] = np.empty((lanes, *values.shape[1:]), values.dtype)
             arrays[name][block.lanes] = values
-    origins = {
-        name: origin_of(environment, plan.platform)
-        for name, environment in plan.environments.items()
-    }
+    worlds = plan.environments.items()
+    origins = {name: origin_of(environment, plan.platform) for name, environment in worlds}
     results = {}
     for unit in plan.units:
         ledger, number = accounts.pop(unit.name), list(plan.policies).index(unit.policy)
@@ -405,19 +225,13 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
     environments, arrays = list(plan.environments), dict[str, np.ndarray]()
     for (policy, environment, budget), result in sweep.results.items():
         rows = sweep.rows(policy)
-        at = (
-            slice(rows.start, rows.stop),
-            environments.index(environment),
-            budget,
-            slice(result.ended.shape[1]),
-        )
+        world, instances = environments.index(environment), slice(result.ended.shape[1])
         for name, values in _views(result).items():
             # Places that an environment has not, for it has fewer instances, stay NaN or −1
+            absent = np.int8(-1) if name == "status" else np.nan
             if name not in arrays:
-                arrays[name] = np.full(
-                    shape[: values.ndim + 2], np.int8(-1) if name == "status" else np.nan
-                )
-            arrays[name][at] = values
+                arrays[name] = np.full(shape[: values.ndim + 2], absent)
+            arrays[name][rows.start : rows.stop, world, budget, instances] = values
     labels = []  # of every setting: its policy, and its swept values
     for policy, count in counts.items():
         swept = plan.parameters[policy].items()
@@ -425,42 +239,32 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
         labels += [f"{policy} {text}".strip() if count > 1 else policy for text in texts]
     budgets = np.array(plan.budgets, np.float64)
     if plan.spec.budgets is None:  # the one end of the clock, NaN if instances differ in it
-        ends = np.unique(
-            np.concatenate([ticks.join(unit.task.marks)[:, -1] for unit in plan.units])
-        )
+        parts = [ticks.join(unit.task.marks)[:, -1] for unit in plan.units]
+        ends = np.unique(np.concatenate(parts))
         budgets = np.array([ticks.to_units(ends[0]) if ends.size == 1 else np.nan])
     clock = plan.units[0].task.constraint.clock_name
+    share = {"units": "1", "long_name": f"share of the clock ({clock})"}
+    of_setting = np.repeat(list(counts), list(counts.values()))
+    ids = (np.arange(size, dtype=np.int32) for size in shape[3:5])
     coords: dict[str, Any] = {
         "setting": labels,
-        "policy": (
-            "setting",
-            np.repeat(list(counts), list(counts.values())),
-            {"long_name": "policy"},
-        ),
+        "policy": ("setting", of_setting, {"long_name": "policy"}),
         "environment": environments,
         "budget": ("budget", budgets, {"long_name": "budget"}),
-        "instance": ("instance", np.arange(shape[3], dtype=np.int32), {"long_name": "instance id"}),
-        "replicate": (
-            "replicate",
-            np.arange(shape[4], dtype=np.int32),
-            {"long_name": "replicate id"},
-        ),
-        "mark": ("mark", plan.shares, {"units": "1", "long_name": f"share of the clock ({clock})"}),
+        "instance": ("instance", next(ids), {"long_name": "instance id"}),
+        "replicate": ("replicate", next(ids), {"long_name": "replicate id"}),
+        "mark": ("mark", plan.shares, share),
     }
     for name in dict.fromkeys(name for swept in plan.parameters.values() for name in swept):
-        of_each = [
-            plan.parameters[policy].get(name, np.full(count, np.nan))
-            for policy, count in counts.items()
-        ]
+        nothing = {policy: np.full(count, np.nan) for policy, count in counts.items()}
+        of_each = [plan.parameters[policy].get(name, nothing[policy]) for policy in counts]
         coords[name] = ("setting", np.concatenate(of_each), {"long_name": f"parameter {name}"})
     data: dict[str, Any] = {}
     for name, x in arrays.items():
         unit_of, long_name = _NAMES.get(name, ("rounds", name))
         data[name] = (AXES, x, {"units": unit_of, "long_name": long_name})
-    flags = {
-        "flag_values": np.array(list(Status), np.int8),
-        "flag_meanings": " ".join(x.name.lower() for x in Status),
-    }
+    flags: dict[str, Any] = {"flag_values": np.array(list(Status), np.int8)}
+    flags |= {"flag_meanings": " ".join(x.name.lower() for x in Status)}
     data["status"] = (AXES[:5], arrays["status"], {"long_name": "how the lane ended", **flags})
     about = {"title": plan.spec.title, "seed": int(plan.spec.seed), "over": plan.spec.over}
     about |= {**versions(), "platform": plan.platform}

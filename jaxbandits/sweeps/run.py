@@ -27,7 +27,6 @@ from jaxbandits._progress import Bar, unfinished
 from jaxbandits._provenance import versions
 from jaxbandits.core import checks
 from jaxbandits.core.checks import InputError, bad, brief, door, quoted, whole_number
-from jaxbandits.sweeps.report import report_files
 from jaxbandits.sweeps.result import SweepResult, gather
 from jaxbandits.sweeps.spec import (
     Block,
@@ -63,7 +62,7 @@ def sweep(
 
     Args:
         spec: the sweep.
-        out: a folder for blocks, results and report; the same call again continues it, also on
+        out: a folder for blocks and results; the same call again continues it, also on
             other devices or with another executor. None keeps everything in memory.
         executor: where to run: a ``dask.distributed.Client``, such as
             :func:`~jaxbandits.sweeps.open_engine` gives, or anything with ``submit(function, *args)
@@ -98,62 +97,59 @@ def sweep(
         raise bad("executor", executor, "an object with submit(function, *args) -> future")
     if executor is not None and workers is not None:
         raise bad("workers", workers, "left out: the executor has workers of its own")
-    backend, devices = jax.default_backend(), jax.local_devices()
-    count = (
-        pool.usual_workers(devices)
-        if workers is None
-        else whole_number("workers", workers, 1, 4096)
-    )
-    # The kind of device belongs to the bytes: whoever plans, collects or finishes a sweep need not
-    # have it.
-    if out is not None and Folder(out).has_sweep():
-        kind = Folder(out).manifest()["identity"]["versions"]["platform"]
-    else:
-        kind = backend if executor is None else _kind_of_workers(executor)
-    plan = make_plan(spec, kind)
+    if workers is not None:
+        whole_number("workers", workers, 1, 4096)
+    folder = None if out is None else Folder(out)
+    plan = make_plan(spec, _kind_of_device(folder, executor))
     if link := getattr(executor, "dashboard_link", None):  # Dask has one
         notice(f"dashboard: {link}")
-
-    def play_blocks(blocks: Sequence[Block], put: Put, note: Note) -> None:
-        if executor is None and backend != kind:
-            raise InputError(
-                f"devices: of kind {backend!r}; {len(blocks)} of {len(plan.blocks)} blocks are missing in "
-                f"{quoted(str(out))}, which was begun on {kind!r}: they must be played there, or in another folder"
-            )
-        if executor is None:
-            note(
-                "start", missing=len(blocks), devices=len(devices), platform=backend, workers=count
-            )
-        else:
-            note("start", missing=len(blocks), executor=type(executor).__name__)
-        player = pool.Workers(devices, count) if executor is None else executor
-        Dispatch(plan, blocks, player, put, note, notice).run(progress)
-
-    if out is None:
+    dispatch = functools.partial(Dispatch, plan, executor, workers, notice)
+    if folder is None:
         contents: dict[int, bytes] = {}
-        play_blocks(plan.blocks, contents.update, lambda event, **values: None)
+        dispatch(plan.blocks, contents.update, _unnoted).run(progress)
         result = gather(plan, lambda number: decode(contents[number]))
     else:
-        folder = Folder(out)
         with folder.alone():
             folder.open(plan)
-            note = folder.log()
-            good, damaged = folder.sound()
-            for path in damaged:
-                notice(
-                    f"{path}: its bytes do not fit the checksum in its name; the block is computed anew"
-                )
-                path.unlink()
+            note, good = folder.log(), _without_damage(folder, notice)
             if missing := [block for block in plan.blocks if block.number not in good]:
-                play_blocks(missing, folder.put, note)
+                dispatch(missing, folder.put, note).run(progress)
             files = folder.listed()
             result = gather(plan, lambda number: decode(folder.get(number, files)))
-            for name, content in report_files(result).items():
-                folder.write(name, content)
+            folder.write("sensitivity.csv", result.sensitivity().csv().encode())
+            # Last: it says that all is there
+            netcdf = result.data.to_netcdf(engine="scipy", format="NETCDF3_64BIT")
+            folder.write("result.nc", bytes(netcdf))
             note("end", peak_memory_bytes=checks.peak_memory())
     for line in unfinished(result.data["status"].values):
         notice(line)
     return result
+
+
+def _kind_of_device(folder: Folder | None, executor: Any) -> str:
+    """Of a sweep: it belongs to the bytes, so who plans, collects or finishes one need not have it."""
+    if folder is not None and folder.has_sweep():
+        return folder.manifest()["identity"]["versions"]["platform"]
+    if executor is None:
+        return jax.default_backend()
+    try:
+        return str(executor.submit(kind_of_device).result())
+    except Exception:  # who takes no work is told of when blocks are handed out
+        return jax.default_backend()
+
+
+def _without_damage(folder: Folder, notice: Notice) -> frozenset[int]:
+    """Numbers of the blocks whose checksum is right; the others are removed, with a notice."""
+    good, damaged = folder.sound()
+    for path in damaged:
+        wrong = "its bytes do not fit the checksum in its name"
+        notice(f"{path}: {wrong}; the block is computed anew")
+        path.unlink()
+    return good
+
+
+def _unnoted(event: str, **values: Any) -> None:
+    """In place of a log, where there is no folder."""
 
 
 # --- who plays: the threads of this process, which get all blocks at once, or the workers of an executor --------
@@ -169,20 +165,10 @@ def block_job(block: Block, in_line: int) -> pool.Job:
         ledger, status = jax.tree.map(lambda x: x[rows], (accounts.rows, accounts.status))
         arrays = ledger_of(ledger, task.constraint, task.places(block.lanes)[1])
         content = encode({**arrays, "ended": status.astype(np.int8)})
-        return {
-            "worker": worker_name(),
-            "name": block_name(block.number, content),
-            "content": content,
-        }
+        name = block_name(block.number, content)
+        return {"worker": worker_name(), "name": name, "content": content}
 
     return pool.Job(task, block.lanes, block.rounds, in_line, store)
-
-
-def _kind_of_workers(executor: Any) -> str:
-    try:
-        return str(executor.submit(kind_of_device).result())
-    except Exception:  # who takes no work is told of when blocks are handed out
-        return jax.default_backend()
 
 
 def kind_of_device() -> str:
@@ -202,24 +188,36 @@ _LOOK = 0.1  # seconds between two looks at the bar
 
 
 class Dispatch:
-    """Blocks on their way through ``pool.Workers`` or an executor: each waits, is under way, kept, or
-    given up.
-    """
+    """Blocks on their way through workers: each waits, is under way, kept, or given up."""
 
     def __init__(
         self,
         plan: SweepPlan,
+        executor: Any,
+        workers: int | None,
+        notice: Notice,
         blocks: Sequence[Block],
-        player: Any,
         put: Put,
         note: Note,
-        notice: Notice,
     ) -> None:
         self.plan, self.put, self.note, self.notice = plan, put, note, notice
-        self.threads = player if isinstance(player, pool.Workers) else None
         # A Dask client would answer an equal call from its memory, and its futures are not Python's.
-        is_dask = hasattr(player, "get_executor")
-        self.executor = player.get_executor(pure=False) if is_dask else player
+        is_dask = hasattr(executor, "get_executor")
+        self.executor = executor.get_executor(pure=False) if is_dask else executor
+        self.threads: pool.Workers | None = None
+        about: dict[str, Any] = {"executor": type(executor).__name__}
+        if executor is None:
+            devices = jax.local_devices()
+            if (kind := jax.default_backend()) != plan.platform:
+                missing = f"{len(blocks)} of {len(plan.blocks)} blocks are missing"
+                must = (
+                    f"begun on {plan.platform!r}: they must be played there, or in another folder"
+                )
+                raise InputError(f"devices: of kind {kind!r}; {missing}, which were {must}")
+            count = workers or pool.usual_workers(devices)
+            self.threads = pool.Workers(devices, count)
+            about = {"devices": len(devices), "platform": kind, "workers": count}
+        note("start", missing=len(blocks), **about)
         self.request = request_of(plan) if self.threads is None else None
         self.waiting, self.under_way = deque(_in_order(blocks)), dict[Future[Answer], Block]()
         self.failures, self.given_up = Counter[int](), list[tuple[int, str]]()  # by block, and why
@@ -246,9 +244,8 @@ class Dispatch:
             raise self.unfinished(f"{amount} failed {_TRIES} times: {self.name(number)}: {reason}")
 
     def hand_out(self) -> None:
-        """Keep the workers busy: two blocks for each that was heard of, and some for those that were
-        not. The threads of this process get all at once.
-        """
+        # Two blocks for each worker that was heard of, and some for those that were not; the threads
+        # of this process get all at once.
         room = max(16 + 2 * len(self.workers) - len(self.under_way), 0)
         count = len(self.waiting) if self.threads is not None else min(len(self.waiting), room)
         batch = [self.waiting.popleft() for _ in range(count)]
@@ -298,15 +295,13 @@ class Dispatch:
         """Blocks, lanes and pace, of unfinished blocks too."""
         done = max(self.rounds, self.threads.work if self.threads is not None else 0.0)
         pace = f"{done / (time.perf_counter() - self.began):.2g} rounds/s" if done else "compiling"
-        bar.show(
-            f"{self.finished}/{len(self.plan.blocks)} blocks, {self.lanes:,} lanes, {pace}", done
-        )
+        blocks = f"{self.finished}/{len(self.plan.blocks)} blocks"
+        bar.show(f"{blocks}, {self.lanes:,} lanes, {pace}", done)
 
     def unfinished(self, text: str) -> UnfinishedError:
         """The error, with how many blocks are there."""
-        return UnfinishedError(
-            f"{text}; {self.finished} of {len(self.plan.blocks)} blocks are finished"
-        )
+        all_of = len(self.plan.blocks)
+        return UnfinishedError(f"{text}; {self.finished} of {all_of} blocks are finished")
 
     def name(self, number: int) -> str:
         """A block, for people."""
@@ -327,12 +322,10 @@ def _answer_of(future: Future[Answer]) -> tuple[Answer, str]:
 
 
 def _in_order(blocks: Sequence[Block]) -> list[Block]:
-    """Units with long blocks first, so that the workers end together.
-
-    One block of each unit comes before all others: so different workers compile different programs.
-    Then the blocks of one unit in turn: so the lanes of the next fill the slots that the last
-    leaves.
-    """
+    """Units with long blocks first, so that the workers end together."""
+    # One block of each unit comes before all others: so different workers compile different
+    # programs. Then the blocks of one unit in turn: so the lanes of the next fill the slots that
+    # the last leaves.
     units: dict[str, list[Block]] = {}
     for block in blocks:
         units.setdefault(block.unit.name, []).append(block)
@@ -365,12 +358,9 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
         try:
             form, content = _PYTHON, pickler.dumps(plan.spec)
         except Exception as problem:
-            must = (
-                "made of values that can be pickled, or come from a file (jaxbandits sweep SPEC.py)"
-            )
-            raise InputError(
-                f"spec: cannot be sent to another process ({_error_line(problem)}); it must be {must}"
-            ) from None
+            must = "be made of values that can be pickled, or come from a file (jaxbandits sweep SPEC.py)"
+            reason = f"cannot be sent to another process ({_error_line(problem)})"
+            raise InputError(f"spec: {reason}; it must {must}") from None
     return {"identity": json.dumps(plan.identity), "how": form, "spec": content}
 
 
@@ -396,9 +386,8 @@ def _refuse_other_versions(request: dict[str, Any]) -> None:
         local["python"], origin["python"] = _PYTHON, request["how"]
     if difference := first_difference(local, origin):
         name, value, expected = difference
-        raise InputError(
-            f"its {name} is {quoted(value)}; it must be {quoted(expected)}, as where the sweep began"
-        )
+        must = f"it must be {quoted(expected)}, as where the sweep began"
+        raise InputError(f"its {name} is {quoted(value)}; {must}")
 
 
 @functools.lru_cache(maxsize=1)
@@ -410,9 +399,8 @@ def _resident(identity: str, form: str, spec: Any) -> tuple[SweepPlan, pool.Work
     sent, local = json.loads(identity), json.loads(json.dumps(plan.identity))
     if difference := first_difference(local, sent):  # it draws numbers without a seed, say
         place, now, then = difference
-        raise InputError(
-            f"{place}: {quoted(now)} here; it must be {quoted(then)}, as where the sweep began"
-        )
+        must = f"it must be {quoted(then)}, as where the sweep began"
+        raise InputError(f"{place}: {quoted(now)} here; {must}")
     threads = pool.usual_workers(devices)
     # No more than Dask gave this process
     if "distributed" in sys.modules and devices[0].platform == "cpu":

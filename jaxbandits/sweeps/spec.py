@@ -66,7 +66,7 @@ class Sweep:
         engine, max_rounds: as in :func:`~jaxbandits.simulate`.
         block_seconds: about how many seconds of one core's work make a block, the unit in which
             work is saved.
-        title: heads the report.
+        title: what the dataset's ``about`` calls it.
 
     Example:
         >>> import jaxbandits as jb
@@ -101,9 +101,8 @@ class Sweep:
                 must = "its values must be in one (an array, or jb.grid), or policies a mapping of names"
                 raise InputError(f"policies: {min(twice)} given twice; {must}")
             policies = dict(zip(labels, listed, strict=True)) or policies
-        return _all_of(
-            "policies", policies, Policy, "a policy, such as OmegaUCB(rho=[0.125, 0.25])"
-        )
+        may_be = "a policy, such as OmegaUCB(rho=[0.125, 0.25])"
+        return _all_of("policies", policies, Policy, may_be)
 
 
 Sweep.__init__ = door(Sweep.__init__, "Sweep")  # type: ignore[method-assign]
@@ -158,16 +157,12 @@ def run_spec(path: str, content: bytes) -> Sweep:
         raise
     except BaseException as problem:  # SystemExit too: a spec must not end us as if all were well
         del sys.modules[module.__name__]
-        lines = [
-            frame.lineno
-            for frame in traceback.extract_tb(problem.__traceback__)
-            if frame.filename == str(file)
-        ]
-        at = lines[-1] if lines else getattr(problem, "lineno", 0)  # of a SyntaxError
+        frames = traceback.extract_tb(problem.__traceback__)
+        at = getattr(problem, "lineno", 0)  # of a SyntaxError
+        at = next((x.lineno for x in reversed(frames) if x.filename == str(file)), at)
         kind = "" if isinstance(problem, InputError) else f"{type(problem).__name__}: "
-        raise InputError(
-            f"{path}: line {at}: {kind}{brief(problem, 400)}".rstrip(": ")
-        ) from problem
+        text = f"{path}: line {at}: {kind}{brief(problem, 400)}"
+        raise InputError(text.rstrip(": ")) from problem
     sweep = vars(module).get("sweep")
     if not isinstance(sweep, Sweep):
         raise bad(f"{path}: sweep", sweep, "a jaxbandits.Sweep")
@@ -189,14 +184,11 @@ _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as
 
 
 def describe(value: Any, place: str = "spec") -> Any:
-    """A value as JSON that is equal if and only if the value is; an InputError for what cannot be
-    told apart.
-
-    Of the user's functions and classes the name: what they do is in the digests of what was traced.
-    """
-    if value is None or (
-        isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)
-    ):
+    """A value as JSON that is equal if and only if the value is; InputError if none can be."""
+    # Of the user's functions and classes the name: what they do is in the digests of what was
+    # traced.
+    plain = isinstance(value, (bool, int, float, str, type(None)))
+    if plain and not isinstance(value, enum.Enum):
         return value
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         return {"key": describe(np.asarray(jax.random.key_data(value)))}
@@ -205,11 +197,8 @@ def describe(value: Any, place: str = "spec") -> Any:
         # NaN is not equal to itself
         if x.size <= _SHOWN and x.dtype.kind in "biuf" and not (x != x).any():
             return {"dtype": x.dtype.str, "values": x.tolist()}
-        return {
-            "dtype": x.dtype.str,
-            "shape": list(x.shape),
-            "sha256": digest(np.ascontiguousarray(x).tobytes()),
-        }
+        content = digest(np.ascontiguousarray(x).tobytes())
+        return {"dtype": x.dtype.str, "shape": list(x.shape), "sha256": content}
     if isinstance(value, Mapping):
         return {str(key): describe(item, f"{place}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -225,10 +214,9 @@ def describe(value: Any, place: str = "spec") -> Any:
         return identity
     if kind is not value:
         if " at 0x" in (text := repr(value)):  # an address, another one in every process
-            must = "a number, an array, a dataclass or a function"
-            raise InputError(
-                f"{place}: {quoted(value)} cannot be told from another such object; it must be {must}"
-            )
+            must = "it must be a number, an array, a dataclass or a function"
+            unknown = f"{quoted(value)} cannot be told from another such object"
+            raise InputError(f"{place}: {unknown}; {must}")
         return identity | {"repr": text}
     path = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if path is None or kind.__module__.split(".")[0] in _LIBRARIES:
@@ -254,7 +242,7 @@ def first_difference(now: Any, before: Any, place: str = "") -> tuple[str, Any, 
 _SCAN = (100e-9, 7e-9, 2.3)  # seconds of one core: a round, each arm in it, compiling a program
 _LEAP = (30e-9, 0.25e-9, 8.5)
 _PROGRAM_BYTES = 192 << 20  # what compiling one program leaves behind, at most
-_REPORT_BYTES = 150 << 20  # what the report imports
+_RESULT_BYTES = 150 << 20  # what the results import
 _CARRIES = 4  # copies of the state of all slots while a program runs
 _MOST_VALUES = 1 << 28  # float64 in one variable of a NetCDF-3 file
 
@@ -326,11 +314,9 @@ class SweepPlan:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """The sweep as JSON, values as engines get them: 0.1 and float32(0.1) are the same."""
-        spec = self.spec
-        constraints = {
-            f"{name}, budget {self.budgets[number]}": describe(
-                layout.tasks[0].constraint, "constraint"
-            )
+        spec, policies = self.spec, {name: of.policy for name, of in self.policies.items()}
+        limits = {
+            f"{name}, budget {self.budgets[number]}": layout.tasks[0].constraint
             for (name, number), layout in self.layouts.items()
         }
         return {
@@ -342,13 +328,9 @@ class SweepPlan:
             "max_rounds": None if spec.max_rounds is None else int(spec.max_rounds),
             "marks": self.shares.tolist(),
             "budgets": list(self.budgets),
-            "policies": {
-                name: describe(settings.policy, name) for name, settings in self.policies.items()
-            },
-            "environments": {
-                name: describe(environment, name) for name, environment in self.environments.items()
-            },
-            "constraints": constraints,
+            "policies": {name: describe(x, name) for name, x in policies.items()},
+            "environments": {name: describe(x, name) for name, x in self.environments.items()},
+            "constraints": {name: describe(x, "constraint") for name, x in limits.items()},
             "code": self._code(),
             "order": [list(self.policies), list(self.environments)],  # which blocks are numbered by
             "block_seconds": float(spec.block_seconds),
@@ -363,11 +345,8 @@ class SweepPlan:
                 task, layout = unit.task, unit.layout
                 account = task.shapes.outcome(1).account
                 sample = jax.tree.map(lambda x: np.full((1, *x.shape), 3, x.dtype), account)
-                host = [
-                    ("cap", task.cap),
-                    ("rate", np.stack(layout.best_rates)),
-                    *scan.ledger_of(sample, task.constraint, np.zeros(1, np.int64)).items(),
-                ]
+                host = [("cap", task.cap), ("rate", np.stack(layout.best_rates))]
+                host += scan.ledger_of(sample, task.constraint, np.zeros(1, np.int64)).items()
                 clock = ticks.join(task.marks)
                 row = np.arange(clock.shape[0])
                 host += ((name, layout.possible(row, clock, name)) for name in layout.benchmarks)
@@ -384,85 +363,75 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     positive_number("block_seconds", spec.block_seconds)
     one_of("over", spec.over, ("replicate", "instance"))
     _check_line("title", spec.title or "Sweep")
-    named, worlds, constraint = spec.named_policies(), spec.environments, cast(Any, spec.constraint)
+    named, worlds = spec.named_policies(), cast(Any, spec.environments)
     worlds = {type(worlds).__name__: worlds} if isinstance(worlds, Environment) else worlds
-    environments = _all_of(
-        "environments", worlds, Environment, "an environment, or a mapping of names to them"
-    )
+    may_be = "an environment, or a mapping of names to them"
+    environments = _all_of("environments", worlds, Environment, may_be)
     budgets: tuple[float | None, ...] = (None,)
     if spec.budgets is not None:
         values = numbers("budgets", spec.budgets, "increasing numbers above 0")
         if values.ndim != 1 or not values.size or not (np.diff(values, prepend=0) > 0).all():
             raise bad("budgets", spec.budgets, "increasing numbers above 0")
         budgets = tuple(values.tolist())
-    fixed = isinstance(constraint, Constraint)
-    if fixed != (spec.budgets is None) or not (fixed or callable(constraint)):
-        raise bad(
-            "constraint",
-            constraint,
-            "a constraint, or with budgets a function (environment, budget) -> Constraint",
-        )
+    fixed = isinstance(spec.constraint, Constraint)
+    if fixed != (spec.budgets is None) or not (fixed or callable(spec.constraint)):
+        must = "a constraint, or with budgets a function (environment, budget) -> Constraint"
+        raise bad("constraint", spec.constraint, must)
     instances = [environment.instances for environment in environments.values()]
     policies = {name: Settings.of(policy, instances[0]) for name, policy in named.items()}
-    marks = mark_shares(spec.marks).size
-    settings = sum(policy_settings.count for policy_settings in policies.values())
-    size = (
-        settings * len(environments) * len(budgets) * max(instances) * int(spec.replicates) * marks
-    )
+    marks, settings = mark_shares(spec.marks).size, sum(of.count for of in policies.values())
+    cells = settings * len(environments) * len(budgets)
+    size = cells * max(instances) * int(spec.replicates) * marks
     if size > _MOST_VALUES:  # before any array of that size is made
-        must = f"fewer: with {marks} marks a variable of the result has {size:,} values, of at most {_MOST_VALUES:,}"
-        raise bad("replicates", spec.replicates, must)
+        has = f"with {marks} marks a variable of the result has {size:,} values"
+        raise bad("replicates", spec.replicates, f"fewer: {has}, of at most {_MOST_VALUES:,}")
     layouts: dict[tuple[str, int], Layout] = {}
     units: list[Unit] = []
     blocks: list[Block] = []
-    for (world, environment), (number, budget) in itertools.product(
-        environments.items(), enumerate(budgets)
-    ):
-        at_budget = "" if budget is None else f", budget {budget:g}"
+    for world, (number, budget) in itertools.product(environments, enumerate(budgets)):
+        place = f"{world}{'' if budget is None else f', budget {budget:g}'}"
         try:
-            limit = (
-                constraint
-                if fixed
-                else called(spec, "constraint", partial(constraint, environment, budget))
-            )
-            layout = layouts[world, number] = lay_out(
-                list(named.values()),  # as the user gave them, for messages
-                environment,
-                limit,
-                key=jax.random.key(spec.seed),
-                replicates=int(spec.replicates),
-                marks=spec.marks,
-                engine=spec.engine,
-                max_rounds=spec.max_rounds,
-            )
+            limit = _limit(spec, environments[world], budget)
+            given = list(named.values())  # as the user wrote them, for messages
+            layout = layouts[world, number] = _lay_out(spec, given, environments[world], limit)
         except InputError as problem:
-            raise InputError(f"{problem} (environment {world}{at_budget})") from None
+            raise InputError(f"{problem} (environment {place})") from None
         for policy, task in zip(policies, layout.tasks, strict=True):
-            # Lanes in order of their expected length, cut so that each block is about as much work.
-            rounds, arms = layout.expected[task.places(task.order)[1]], task.environment.spec
-            a_round, an_arm, _ = _speed(task)
-            seconds = rounds * (
-                a_round + an_arm * getattr(arms, "pairs", getattr(arms, "arms", 16))
-            )
-            sums = np.cumsum(seconds)
-            count = int(np.clip(np.ceil(sums[-1] / spec.block_seconds), 1, seconds.size))
-            inner = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
-            parts = list(itertools.pairwise(np.unique([0, *inner, seconds.size])))
-            name = f"{policy} on {world}{at_budget}"
+            parts = _parts(layout, task, float(spec.block_seconds))
+            name = f"{policy} on {place}"
             units.append(Unit(name, policy, world, number, limit, layout, task, len(parts)))
-            for part in (slice(*ends) for ends in parts):
-                work = float(seconds[part].sum()), float(rounds[part].sum())
-                blocks.append(Block(len(blocks), units[-1], task.order[part], *work))
-    return SweepPlan(
-        spec,
-        policies,
-        environments,
-        budgets,
-        layouts,
-        units,
-        blocks,
-        platform or jax.default_backend(),
-    )
+            for lanes, seconds, rounds in parts:
+                blocks.append(Block(len(blocks), units[-1], lanes, seconds, rounds))
+    platform = platform or jax.default_backend()
+    return SweepPlan(spec, policies, environments, budgets, layouts, units, blocks, platform)
+
+
+def _limit(spec: Sweep, environment: Environment, budget: float | None) -> Constraint:
+    if isinstance(spec.constraint, Constraint):
+        return spec.constraint
+    make = cast(Any, spec.constraint)
+    return called(spec, "constraint", partial(make, environment, budget))
+
+
+def _lay_out(spec: Sweep, policies: Any, environment: Environment, limit: Constraint) -> Layout:
+    options: dict[str, Any] = {"engine": spec.engine, "max_rounds": spec.max_rounds}
+    options |= {"replicates": int(spec.replicates), "marks": spec.marks}
+    return lay_out(policies, environment, limit, key=jax.random.key(spec.seed), **options)
+
+
+def _parts(
+    layout: Layout, task: driver.Task, block_seconds: float
+) -> list[tuple[np.ndarray, float, float]]:
+    """(lanes, seconds, rounds) of each block of about as much work; long lanes come first."""
+    rounds, spec = layout.expected[task.places(task.order)[1]], task.environment.spec
+    a_round, an_arm, _ = _speed(task)
+    seconds = rounds * (a_round + an_arm * getattr(spec, "pairs", getattr(spec, "arms", 16)))
+    sums = np.cumsum(seconds)
+    count = int(np.clip(np.ceil(sums[-1] / block_seconds), 1, seconds.size))
+    inner = np.searchsorted(sums, sums[-1] * np.arange(1, count) / count, side="left") + 1
+    ends = itertools.pairwise(np.unique([0, *inner, seconds.size]))
+    slices = [slice(*pair) for pair in ends]
+    return [(task.order[x], float(seconds[x].sum()), float(rounds[x].sum())) for x in slices]
 
 
 # --- the forecast ----------------------------------------------------------------------------------------------
@@ -497,10 +466,9 @@ def forecast(
     largest = max(unit.task.order.size for unit in plan.units)
     # Open blocks; copies of the final arrays
     accounts = 8 * plan.shares.size * (10 * largest + 3 * 6 * plan.lanes)
-    memory = checks.peak_memory() + _REPORT_BYTES + len(compiling) * _PROGRAM_BYTES
-    return Forecast(
-        seconds, memory + workers * _CARRIES * state + accounts, len(compiling), workers
-    )
+    memory = checks.peak_memory() + _RESULT_BYTES + len(compiling) * _PROGRAM_BYTES
+    memory += workers * _CARRIES * state + accounts
+    return Forecast(seconds, memory, len(compiling), workers)
 
 
 def _speed(task: driver.Task) -> tuple[float, float, float]:

@@ -71,15 +71,9 @@ class Folder:
         if self.has_sweep():
             self.check(plan)
         else:
-            blocks = [
-                {
-                    "of": x.unit.name,
-                    "lanes": int(x.lanes.size),
-                    "rounds": x.rounds,
-                    "seconds": x.seconds,
-                }
-                for x in plan.blocks
-            ]
+            names = ("of", "lanes", "rounds", "seconds")
+            parts = ((x.unit.name, int(x.lanes.size), x.rounds, x.seconds) for x in plan.blocks)
+            blocks = [dict(zip(names, part, strict=True)) for part in parts]
             about = {"format": _FORMAT, "identity": plan.identity, "blocks": blocks}
             self.write(MANIFEST, f"{json.dumps(about, indent=1)}\n".encode())
         with self._writing(BLOCKS):
@@ -95,26 +89,22 @@ class Folder:
             raise bad("out", str(self.path), "a folder; it is a file")
         if (self.path / MANIFEST).exists():
             return True
-        files = [
-            path.name
-            for path in self.path.glob("*")
-            if path.name not in (BLOCKS, LOG) and path.name[0] != "."
-        ]
+        names = (path.name for path in self.path.glob("*"))
+        files = [name for name in names if name not in (BLOCKS, LOG) and name[0] != "."]
         files += [f"{BLOCKS}/{path.name}" for path in (self.path / BLOCKS).glob("*.npz")]
         if files:
-            raise bad(
-                "out", str(self.path), f"a new or empty folder; there is {min(files)!r} in it"
-            )
+            must = f"a new or empty folder; there is {min(files)!r} in it"
+            raise bad("out", str(self.path), must)
         return False
 
     def check(self, plan: SweepPlan) -> None:
         """Hold the manifest against a sweep: the first difference is named."""
-        if difference := first_difference(
-            json.loads(json.dumps(plan.identity)), self.manifest()["identity"]
-        ):
+        identity = json.loads(json.dumps(plan.identity))
+        if difference := first_difference(identity, self.manifest()["identity"]):
             place, now, then = difference
-            origin = f"{quoted(str(self.path))} was begun with {quoted(then)}; it must be the same, or another folder"
-            raise InputError(f"{place}: {quoted(now)} given, but {origin}")
+            origin = f"{quoted(str(self.path))} was begun with {quoted(then)}"
+            must = "it must be the same, or another folder"
+            raise InputError(f"{place}: {quoted(now)} given, but {origin}; {must}")
 
     def manifest(self) -> dict[str, Any]:
         """``identity``: what the sweep is, and ``blocks``: how it was cut."""
@@ -138,9 +128,8 @@ class Folder:
         except Timeout:
             raise bad("out", str(self.path), "a folder on which no other run works now") from None
         except OSError as problem:
-            raise bad(
-                "out", str(self.path), f"a folder that can be written ({reason_of(problem)})"
-            ) from None
+            may_be = f"a folder that can be written ({reason_of(problem)})"
+            raise bad("out", str(self.path), may_be) from None
         with held:
             yield
 
@@ -157,45 +146,34 @@ class Folder:
     def put(self, blocks: Mapping[int, bytes]) -> None:
         """Save finished blocks, by number; a disk syncs many files in the time of one."""
         with ThreadPoolExecutor(_AT_A_TIME) as threads:
-            saving = {
-                number: threads.submit(self._put, number, content)
-                for number, content in blocks.items()
-            }
+            saving = {block[0]: threads.submit(self._put, *block) for block in blocks.items()}
         for number, done in saving.items():  # whatever fails, the others are there
             with self._writing(f"block {number}"):
                 done.result()
 
     def _put(self, number: int, content: bytes) -> None:
-        write_whole(
-            self.path / BLOCKS / block_name(number, content), lambda file: file.write(content)
-        )
+        path = self.path / BLOCKS / block_name(number, content)
+        write_whole(path, lambda file: file.write(content))
 
     def get(self, number: int, files: Mapping[int, Path] | None = None) -> bytes:
         """A finished block's bytes, if its checksum is right; ``files`` saves listing them."""
         path = (self.listed() if files is None else files).get(number)
         if path is None or path.name != block_name(number, content := path.read_bytes()):
-            raise InputError(
-                f"block {number}: missing or damaged; the same sweep again computes it anew"
-            )
+            again = "the same sweep again computes it anew"
+            raise InputError(f"block {number}: missing or damaged; {again}")
         return content
 
     def sound(self) -> tuple[frozenset[int], list[Path]]:
         """(numbers of blocks whose checksum is right, files of those whose checksum is not)."""
         files = self.listed()
-        good = frozenset(
-            number
-            for number, path in files.items()
-            if path.name == block_name(number, path.read_bytes())
-        )
+        named = {number: block_name(number, path.read_bytes()) for number, path in files.items()}
+        good = frozenset(number for number, path in files.items() if path.name == named[number])
         return good, [path for number, path in files.items() if number not in good]
 
     def listed(self) -> dict[int, Path]:
         """The files of blocks, by their names alone."""
-        paths = [
-            (_NAME.fullmatch(path.name), path)
-            for path in sorted((self.path / BLOCKS).glob("*.npz"))
-        ]
-        return {int(match[1]): path for match, path in paths if match}
+        paths = sorted((self.path / BLOCKS).glob("*.npz"))
+        return {int(match[1]): x for x in paths if (match := _NAME.fullmatch(x.name))}
 
     def write(self, name: str, content: bytes) -> None:
         """Put a file in place, whole."""
@@ -213,11 +191,8 @@ class Folder:
 
     def log(self) -> Note:
         """Where a run notes events, one JSON object a line, with times; ignores a full disk."""
-        path = (
-            self.path
-            / LOG
-            / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-0-{os.getpid()}.jsonl"
-        )
+        began = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        path = self.path / LOG / f"{began}-0-{os.getpid()}.jsonl"
 
         def note(event: str, **values: Any) -> None:
             text = json.dumps({"time": round(time.time(), 3), "event": event, **values})

@@ -77,9 +77,8 @@ def assert_same_results(
     accounts |= {f"final {name}": (x, other.final[name]) for name, x in one.final.items()}
     for name, (a, b) in (accounts | {"the lanes' status": (one.ended, other.ended)}).items():
         assert a.shape == b.shape, f"{what}: {name} differs: shapes {a.shape} and {b.shape}"
-        if (
-            different := (a != b) & ((a == a) | (b == b))
-        ).any():  # NaN is what a policy does not tell
+        different = (a != b) & ((a == a) | (b == b))  # NaN is what a policy does not tell
+        if different.any():
             at = tuple(int(i) for i in np.argwhere(different)[0])
             places = f"{int(different.sum())} places, first at {at}: {a[at]} and {b[at]}"
             raise AssertionError(f"{what}: {name} differs in {places}")
@@ -119,11 +118,9 @@ ULPS = 4
 
 
 def equal(must: Any, got: Any, label: str, terms: Any = None) -> None:
-    """Assert that two trees are equal to the bit; two NaN count as equal.
-
-    Where ``must`` was computed from ``terms``, a tree of the same shapes, a float may be 4 units in
-    the last place of itself or of its term apart: a sum is rounded as its larger term is.
-    """
+    """Assert that two trees are equal to the bit, NaN too; to 4 ULPs of ``terms``, if these are given."""
+    # Where ``must`` was computed from ``terms``, a float may be as many units of its term apart: a
+    # sum is rounded as its larger term is.
     paths = jax.tree_util.tree_leaves_with_path(must)
     before = [None] * len(paths) if terms is None else jax.tree.leaves(terms)
     for (path, a), b, was in zip(paths, jax.tree.leaves(got), before, strict=True):
@@ -213,9 +210,8 @@ def _episodes(
 ) -> Step:
     def of_replicate(replicate: jax.Array) -> Step:
         lane = streams.lane_key(typed(root), instance, replicate)
-        return play_lane(
-            policy, environment, constraint, jax.random.key_data(lane), instance, rounds
-        )
+        words = jax.random.key_data(lane)
+        return play_lane(policy, environment, constraint, words, instance, rounds)
 
     return jax.vmap(of_replicate)(replicates)
 
@@ -230,9 +226,8 @@ def play_lane(
 ) -> Step:
     """The first rounds of one lane, its key as words."""
     world = at_instance(environment, row)
-    world_key, policy_key = (
-        streams.domain_key(typed(lane), domain) for domain in (Domain.WORLD, Domain.POLICY)
-    )
+    domains = Domain.WORLD, Domain.POLICY
+    world_key, policy_key = (streams.domain_key(typed(lane), domain) for domain in domains)
     state, blank = world.start(), policy.blank_action(environment.spec)
     _, nothing, feedback, _ = jax.eval_shape(world.pull, state, blank, world_key, jnp.int32(1))
     silent = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), feedback)
@@ -245,15 +240,8 @@ def play_lane(
         observation = Observation(view, action, feedback, empty, context)
         after, action = policy.step(before, policy_key, observation)
         world_state, outcome, feedback, empty = world.pull(state, action, world_key, view.round)
-        successor = (
-            after,
-            world_state,
-            book(constraint, ledger, outcome),
-            action,
-            feedback,
-            empty,
-            view.context,
-        )
+        booked = book(constraint, ledger, outcome)
+        successor = (after, world_state, booked, action, feedback, empty, view.context)
         # Where no arm is open the round passes, and nothing is learnt
         if passes(environment, world, state):
             any_open, nothing = jnp.any(view.available), jax.tree.map(jnp.zeros_like, outcome)
@@ -261,18 +249,16 @@ def play_lane(
             passed = (before, state, book(constraint, ledger, nothing), *carry[3:])
             successor = select_tree(any_open, successor, passed)
         after, _, ledger, action = successor[:4]
-        return successor, Step(
-            before, observation, after, action, outcome, ledger, constraint.ended(ledger)
-        )
+        over = constraint.ended(ledger)
+        return successor, Step(before, observation, after, action, outcome, ledger, over)
 
     return jax.lax.scan(round_step, begin, None, length=rounds)[1]
 
 
 def domain_words(root: Any, instance: Any, replicate: Any, domain: Domain) -> jax.Array:
     """One lane's key words for a domain, by jax's keys and not by the engines' host hashes."""
-    return jax.random.key_data(
-        streams.domain_key(streams.lane_key(root, instance, replicate), domain)
-    )
+    lane = streams.lane_key(root, instance, replicate)
+    return jax.random.key_data(streams.domain_key(lane, domain))
 
 
 # --- The subject of a check.
@@ -295,18 +281,10 @@ class Subject:
 
     def run(self, **changes: Any) -> Result:
         """``simulate`` on trial settings, with some of its arguments changed."""
-        nouns = {
-            "policies": self.first,
-            "environment": self.environment,
-            "constraint": self.constraint,
-        }
-        options: dict[str, Any] = {
-            "key": self.key,
-            "replicates": self.replicates,
-            "marks": MARKS,
-            "slots": self.slots,
-        }
-        return simulate(**(nouns | options | {"chunk": 16, "engine": "scan"} | changes))
+        nouns = {"environment": self.environment, "constraint": self.constraint, "key": self.key}
+        options: dict[str, Any] = {"replicates": self.replicates, "slots": self.slots, **nouns}
+        options |= {"policies": self.first, "marks": MARKS, "chunk": 16, "engine": "scan"}
+        return simulate(**(options | changes))
 
     @cached_property
     def first(self) -> Policy:
@@ -358,10 +336,8 @@ class Subject:
 
     def sampled(self, number: int) -> list[int]:
         """Places of the first two rounds of ``steps``, and of about ``number`` others."""
-        rounds = self.steps.over.shape[0]
-        return sorted(
-            {0, min(1, rounds - 1), *np.linspace(0, rounds - 1, number).astype(int).tolist()}
-        )
+        last = self.steps.over.shape[0] - 1
+        return sorted({0, min(1, last), *np.linspace(0, last, number).astype(int).tolist()})
 
     @cached_property
     def decided(self) -> Callable[[Pytree, Observation], tuple[Any, Any]]:
@@ -371,9 +347,8 @@ class Subject:
         @jax.jit
         def both(before: Pytree, observation: Observation) -> tuple[Any, Any]:
             key = typed(words)
-            return leaves.step(before, key, observation), leaves.select(
-                before, key, observation.view
-            )
+            selected = leaves.select(before, key, observation.view)
+            return leaves.step(before, key, observation), selected
 
         return both
 

@@ -58,9 +58,7 @@ _jitted_scores = jit(evaluate_state)
 
 
 def chooses_what_there_is(subject: Subject) -> None:
-    """No lane ends as invalid: every score is a number, not all of them −∞, every action one that
-    the world has.
-    """
+    """No lane ends as invalid: scores are numbers, not all −∞, actions are those that the world has."""
     for instance, replicate in np.argwhere(subject.base.ended[0] == Status.INVALID)[:1]:
         rounds = int(subject.base.ledger["rounds"][0, instance, replicate, -1])
         reason = "a score is NaN (0/0, say, where nothing was paid)"
@@ -79,9 +77,8 @@ def chooses_what_there_is(subject: Subject) -> None:
         fresh = (state.pulls == 0) & chooses_by_score(leaves)
         for replicate, i in np.argwhere(~((preferred | fresh) & view.available).any(-1))[:1]:
             place = f"instance {instance}, replicate {replicate}, round {i + 1}"
-            raise AssertionError(
-                f"{place}: the scores of all arms are −∞, so one is drawn at random"
-            )
+            why = "the scores of all arms are −∞, so one is drawn at random"
+            raise AssertionError(f"{place}: {why}")
 
 
 @jit
@@ -98,19 +95,13 @@ def _preferences(policy: Policy, states: Any, views: Any) -> jax.Array:
 
 
 def a_second_trace_is_the_first(subject: Subject) -> None:
-    """Nothing is read while code is traced that is another thing the next time: it would be one
-    constant of the whole run.
-    """
+    """Nothing is read while code is traced that is another thing the next time."""
     shapes = Settings.of(subject.first, subject.environment.instances).shapes
     assert_traced_alike(lambda: program_of(scan, shapes, subject.environment, subject.prepared))
 
 
 def agrees_without_jit(subject: Subject) -> None:
-    """Without jit: states and scores within 4 units in the last place, the same decisions but for
-    such near-ties.
-
-    A policy that declares a coarser ``rounding`` than usual may be off by as many more.
-    """
+    """Without jit: states and scores within 4 units in the last place, or the policy's ``rounding``."""
     leaves = one_setting(subject.first, subject.environment)
     for i in subject.sampled(4):
         now = subject.round(i)
@@ -130,9 +121,8 @@ def agrees_without_jit(subject: Subject) -> None:
         assert worst <= allowed, message
         if int(action) != int(now.action):
             apart = int(ulps_apart(fast[int(action)], fast[int(now.action)]))
-            assert apart <= allowed, (
-                f"round {i + 1}: arm {int(action)} without jit, {int(now.action)} with it: {fast}"
-            )
+            both = f"arm {int(action)} without jit, {int(now.action)} with it"
+            assert apart <= allowed, f"round {i + 1}: {both}: {fast}"
 
 
 def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
@@ -162,9 +152,8 @@ def leaves_closed_arms_alone(subject: Subject) -> None:
         view = now.observation.view._replace(available=remaining)
         (_, action), _ = subject.decided(now.before, now.observation._replace(view=view))
         allowed = np.flatnonzero(and_null(remaining) if null_arm else remaining)
-        assert action == SKIP or action in allowed, (
-            f"round {i + 1}: arm {action} is chosen, though view.available says that it is closed"
-        )
+        closed = f"arm {action} is chosen, though view.available says that it is closed"
+        assert action == SKIP or action in allowed, f"round {i + 1}: {closed}"
 
 
 def learns_from_the_context_of_the_decision(subject: Subject) -> None:
@@ -196,9 +185,8 @@ def other_values_compile_nothing(subject: Subject) -> None:
         for policy in [*policies[1:], sweep]:
             subject.run(policies=policy)
         subject.run(key=key)
-    assert not compiled, (
-        f"calls of simulate that differ in numbers only compiled {len(compiled)} programs: {compiled}"
-    )
+    calls = "calls of simulate that differ in numbers only"
+    assert not compiled, f"{calls} compiled {len(compiled)} programs: {compiled}"
 
 
 def sweep_equals_loop(subject: Subject) -> None:
@@ -223,17 +211,14 @@ def finished_lanes_are_frozen(subject: Subject) -> None:
     for i in range(base.ended.shape[1]):
         steps = subject.episodes(i)
         for r in np.flatnonzero(np.isin(base.ended[0, i], (Status.EXHAUSTED, Status.HORIZON))):
-            over = np.asarray(steps.over[r])
-            assert over.any(), (
-                f"instance {i}, replicate {r}: the plain loop goes on after round {lengths[i, r]}"
-            )
+            over, place = np.asarray(steps.over[r]), f"instance {i}, replicate {r}"
+            assert over.any(), f"{place}: the plain loop goes on after round {lengths[i, r]}"
             last = int(np.argmax(over))
             account = account_of(jax.tree.map(lambda x, r=r, last=last: x[r, last], steps.ledger))
             for name, value in account.items():
                 booked = base.ledger[name][0, i, r, -1]
-                place = f"instance {i}, replicate {r}: {name}"
-                message = f"{place} ends as {booked}, in a plain loop of step and pull as {value}"
-                assert np.array_equal(booked, value), message
+                message = f"{name} ends as {booked}, in a plain loop of step and pull as {value}"
+                assert np.array_equal(booked, value), f"{place}: {message}"
 
 
 def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
@@ -243,9 +228,8 @@ def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
     for field in leaf_fields(constraint):
         shape = np.shape(getattr(constraint, field.name))
         # [d] of d resources in a world of d instances is one budget for each resource
-        if shape[:1] == (environment.instances,) and (
-            len(shape) > 1 or shape != (environment.resources,)
-        ):
+        is_amount = shape == (environment.resources,)
+        if shape[:1] == (environment.instances,) and not is_amount:
             parts[field.name] = np.asarray(getattr(constraint, field.name))[rows]
     return {
         "policies": jax.tree.map(lambda x: x[:, rows] if x.shape[1] > 1 else x, subject.first),
@@ -255,10 +239,8 @@ def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
 
 
 def arms_axis(environment: Environment) -> int | None:
-    """The last axis of the table that says which arms exist (it may have one of segments before).
-
-    None without it, and where each arm has a row of the context: its law draws so many rows.
-    """
+    """The last axis of the table that says which arms exist, if there is one, and only arms have it."""
+    # Where each arm has a row of the context, its law draws so many rows.
     if len(getattr(environment.spec, "context", None) or ()) == 2:
         return None
     leaves = jax.tree_util.tree_leaves_with_path(environment)
@@ -281,33 +263,23 @@ def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> 
 
     def pad_leaf(name: str, x: Any, meta: Any) -> Any:
         core = meta.get("core", 0)  # arms come first
-        return (
-            np.pad(x, [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1), mode="edge")
-            if core
-            else x
-        )
+        widths = [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1)
+        return np.pad(x, widths, mode="edge") if core else x
 
-    return {
-        "policies": map_leaves(policy, pad_leaf),
-        "environment": jax.tree_util.tree_map_with_path(pad, environment),
-    }
+    environment = jax.tree_util.tree_map_with_path(pad, environment)
+    return {"policies": map_leaves(policy, pad_leaf), "environment": environment}
 
 
 def order_and_chunks_change_nothing(subject: Subject) -> None:
     """Lanes in another order, a part of the replicates, and other chunks: the bits of the whole."""
-    base, every = subject.base, list(range(subject.environment.instances))
+    base, rows = subject.base, list(range(subject.environment.instances))[::-1]
     backwards = list(range(subject.replicates))[::-1]
-    turned = subject.run(
-        **cut(subject, every[::-1]), instance_ids=every[::-1], replicates=backwards
-    )
-    expected = pick(base, instances=every[::-1], replicates=backwards)
+    turned = subject.run(**cut(subject, rows), instance_ids=rows, replicates=backwards)
+    expected = pick(base, instances=rows, replicates=backwards)
     assert_same_results(expected, turned, "lanes in order and in reverse order")
     last = [subject.replicates - 1]
-    assert_same_results(
-        pick(base, replicates=last),
-        subject.run(replicates=last),
-        "a replicate in the whole and alone",
-    )
+    alone, what = subject.run(replicates=last), "a replicate in the whole and alone"
+    assert_same_results(pick(base, replicates=last), alone, what)
     assert_same_results(base, subject.run(chunk=7), "chunks of 16 and of 7 rounds")
 
 
@@ -323,9 +295,8 @@ def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
         got = subject.run(**options, slots=max(subject.replicates - 1, 1))
         if axis is not None:
             pulls = got.final["pulls"]
-            assert not pulls[..., -2:].any(), (
-                f"instance {i} {change}: an arm that it does not have was pulled"
-            )
+            pulled = "an arm that it does not have was pulled"
+            assert not pulls[..., -2:].any(), f"instance {i} {change}: {pulled}"
             got = dataclasses.replace(got, final={**got.final, "pulls": pulls[..., :-2]})
         whole, marks = pick(subject.base, instances=[i]), [(1, 0), (len(MARKS) - 1, 1)]
         assert_same_results(whole, got, f"instance {i} as ever, and {change}", marks=marks)
@@ -334,12 +305,9 @@ def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
 def leap_equals_scan(subject: Subject) -> None:
     """An engine that plays many rounds at once, if it takes the policy, gives scan's bits."""
     if not isinstance(time_parallel(subject.policy, subject.environment, subject.prepared), str):
-        promises = (
-            (subject.policy, "rests"),
-            (subject.environment, "addressed"),
-            (subject.constraint, "additive"),
-        )
-        promise = " and ".join(f"{type(owner).__name__}.{name}" for owner, name in promises)
+        owners = subject.policy, subject.environment, subject.constraint
+        pairs = zip(owners, ("rests", "addressed", "additive"), strict=True)
+        promise = " and ".join(f"{type(owner).__name__}.{name}" for owner, name in pairs)
         label = f"{promise} are declared, and one of them is not kept: engine scan and engine leap"
         assert_same_results(subject.base, subject.run(engine="leap"), label)
 
@@ -370,17 +338,14 @@ def scores_rest_as_declared(subject: Subject) -> None:
         before = every[pulled]
         for arm in np.flatnonzero(pulled)[:4]:
             unit = jnp.int32(ticks.ONE)
-            after_pull = np.asarray(
-                _jitted_scores(leaves, record(now.after, jnp.int32(arm), unit, unit), t)
-            )
-            moves = (
-                (ulps_apart(every, after_pull) > ULPS) & pulled & (np.arange(pulled.size) != arm)
-            )
+            stats = record(now.after, jnp.int32(arm), unit, unit)
+            after_pull = np.asarray(_jitted_scores(leaves, stats, t))
+            moves = (ulps_apart(every, after_pull) > ULPS) & pulled
+            moves[arm] = False
             for changed in np.flatnonzero(moves)[:1]:
                 change = f"from {every[changed]} to {after_pull[changed]} by a pull of arm {arm}"
-                raise AssertionError(
-                    f"`rests` is declared; round {i + 1}: the score of arm {changed} goes {change}"
-                )
+                goes = f"the score of arm {changed} goes {change}"
+                raise AssertionError(f"`rests` is declared; round {i + 1}: {goes}")
         for later in (1, 30, 1000):
             then = np.asarray(_jitted_scores(leaves, now.after, safe_round(t + later)))[pulled]
             floor = before * (1 - float(margin(leaves)) * np.sign(before))
@@ -424,32 +389,18 @@ def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], 
             places.append(summarize(equation.source_info).rpartition("/")[2])
         inner = [x for value in equation.params.values() for x in _jaxprs(value)]
         outputs = [together] * len(equation.outvars)
+        name, loops = equation.primitive.name, equation.primitive.name in ("scan", "while")
+        place = summarize(equation.source_info).rpartition("/")[2]
         for body in inner:
             fits = len(body.invars) == len(sources)
             # What does not match one by one (a loop's parts, a branch) is taken together: rather
             # too much varies.
-            into = (
-                sources
-                if fits
-                else sources[-len(body.invars) :]
-                if equation.primitive.name == "cond"
-                else None
-            )
-            into = (
-                [together] * len(body.invars)
-                if into is None or equation.primitive.name in ("scan", "while")
-                else into
-            )
+            into = [together] * len(body.invars)
+            if (fits or name == "cond") and not loops:
+                into = sources[len(sources) - len(body.invars) :]
             out, draws = draws_of_a_fixed_key(body, into)
-            places += [
-                place or summarize(equation.source_info).rpartition("/")[2] for place in draws
-            ]
-            if (
-                len(inner) == 1
-                and len(out) == len(outputs)
-                and fits
-                and equation.primitive.name not in ("scan", "while")
-            ):
+            places += [draw or place for draw in draws]
+            if len(inner) == 1 and len(out) == len(outputs) and fits and not loops:
                 outputs = out
         of |= dict(zip(equation.outvars, outputs, strict=True))
     return [read(x) for x in jaxpr.outvars], list(dict.fromkeys(places))
@@ -472,11 +423,9 @@ def totals_go_on_beyond_128_units(subject: Subject) -> None:
         return
     if action.shape or action.dtype != jnp.int32:
         return
-    observation = observation._replace(
-        action=jnp.int32(0),
-        empty=jnp.bool_(False),
-        feedback=jax.tree.map(lambda x: jnp.full_like(x, ticks.ONE), observation.feedback),
-    )
+    ones = jax.tree.map(lambda x: jnp.full_like(x, ticks.ONE), observation.feedback)
+    pulled: Any = {"action": jnp.int32(0), "empty": jnp.bool_(False), "feedback": ones}
+    observation = observation._replace(**pulled)
 
     def again(state: Any, round: jax.Array) -> tuple[Any, Any]:
         view = observation.view._replace(round=round)
@@ -511,9 +460,8 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
         return by_key, jax.vmap(act, (None, 0))(subject.policy_words, rounds)
 
     def share_of_the_rest(actions: Any) -> float:
-        table = np.concatenate(
-            [np.asarray(x).reshape(chance, -1) for x in jax.tree.leaves(actions)], axis=1
-        )
+        leaves = (np.asarray(x).reshape(chance, -1) for x in jax.tree.leaves(actions))
+        table = np.concatenate(list(leaves), axis=1)
         return 1 - np.unique(table, axis=0, return_counts=True)[1].max() / chance
 
     for i in subject.sampled(3):
@@ -625,9 +573,8 @@ def clock_runs_forward(subject: Subject) -> None:
     steps = np.diff(clock, axis=-1)
     assert (steps >= 0).all(), f"the clock goes back by {-int(steps.min())} ticks in a round"
     over, at_end = np.asarray(subject.episodes(0).over), clock >= ticks.join(constraint.end())
-    assert (over | ~at_end).all(), (
-        "`ended` is False where the clock has reached its `end`: a lane would never end"
-    )
+    goes_on = "`ended` is False where the clock has reached its `end`: a lane would never end"
+    assert (over | ~at_end).all(), goes_on
 
 
 def every_lane_has_its_own_clock(subject: Subject) -> None:
@@ -653,10 +600,8 @@ def ends_as_it_says(subject: Subject) -> None:
     strays = ended[(ended != must) & (ended != Status.ROUND_CAP)]
     assert strays.size == 0, f"a lane ends as {Status(int(strays[0])).name}; it must be {must.name}"
     assert (ended == must).any(), f"no lane ends as {must.name}: all of them by max_rounds"
-    rate = np.asarray(subject.base.best_rate)
-    assert rate.shape == (subject.environment.instances,) and np.isfinite(rate).all(), (
-        f"best_rate gives {rate}"
-    )
+    rate, shape = np.asarray(subject.base.best_rate), (subject.environment.instances,)
+    assert rate.shape == shape and np.isfinite(rate).all(), f"best_rate gives {rate}"
 
 
 def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
@@ -671,12 +616,10 @@ def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
             return
         clock = ticks.join(constraint.clock(ledger))
         account = account_of(ledger) | {"clock": clock}
-        expected = host_constraint.expected_clock(
-            {name: x.astype(np.int64) for name, x in account.items()}
-        )
-        assert np.array_equal(expected, clock), (
-            f"round {i + 1}: expected_clock is {expected}, the clock {clock} ticks"
-        )
+        whole = {name: x.astype(np.int64) for name, x in account.items()}
+        expected = host_constraint.expected_clock(whole)
+        both = f"expected_clock is {expected}, the clock {clock} ticks"
+        assert np.array_equal(expected, clock), f"round {i + 1}: {both}"
 
 
 def adds_up_as_declared(subject: Subject) -> None:
@@ -686,13 +629,10 @@ def adds_up_as_declared(subject: Subject) -> None:
     if subject.environment.resources is None:  # of several it ends with the first
         constraint = lane_constraint(subject)
         ledgers = jax.tree.map(jnp.asarray, subject.episodes(0).ledger)
-        at_end = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers)) >= ticks.join(
-            constraint.end()
-        )
+        clock = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers))
         over = np.asarray(jax.vmap(jax.vmap(constraint.ended))(ledgers))
-        assert (over == at_end).all(), (
-            "it is additive, and `ended` before its clock has reached its `end`"
-        )
+        early = "it is additive, and `ended` before its clock has reached its `end`"
+        assert (over == (clock >= ticks.join(constraint.end()))).all(), early
     for i in range(subject.steps.over.shape[0]):
         before, now = _before(subject, i), subject.round(i)
         if not bool(now.over):
@@ -782,10 +722,8 @@ def _keep(checks: Sequence[Callable[[Subject], None]], owner: object, subject: S
         try:
             check(subject)
         except AssertionError as broken:
-            rule = check.__name__.replace("_", " ")
-            raise AssertionError(
-                f"{type(owner).__name__} breaks the rule «{rule}»: {broken}"
-            ) from broken
+            rule = f"{type(owner).__name__} breaks the rule «{check.__name__.replace('_', ' ')}»"
+            raise AssertionError(f"{rule}: {broken}") from broken
         except InputError:
             raise
         except Exception as problem:
@@ -806,14 +744,15 @@ def account_of(ledger: Ledger) -> dict[str, np.ndarray]:
 
 def ledger_from(account: dict[str, Any], like: Ledger) -> Ledger:
     """The ledger of which :func:`account_of` gave this."""
+
+    def total(name: str) -> ticks.Total:
+        return jax.tree.map(jnp.asarray, ticks.split(account[name]))
+
     return like._replace(
         rounds=jnp.int32(account["rounds"]),
-        **{name: jax.tree.map(jnp.asarray, ticks.split(account[name])) for name in _TOTALS},
+        **{name: total(name) for name in _TOTALS},
         events={name: jnp.int32(account[f"event:{name}"]) for name in like.events},
-        audit={
-            name: jax.tree.map(jnp.asarray, ticks.split(account[f"audit:{name}"]))
-            for name in like.audit
-        },
+        audit={name: total(f"audit:{name}") for name in like.audit},
     )
 
 

@@ -76,11 +76,8 @@ def check_environment(
     environment.check()
     environment = jax.tree.map(jnp.asarray, environment)
     root = streams.root_key(jax.random.key(0) if key is None else key)
-    tried = (
-        [jnp.int32(arm) for arm in range(environment.spec.arms)]
-        if actions is None
-        else list(actions)
-    )
+    every = range(environment.spec.arms if actions is None else 0)
+    tried = [jnp.int32(arm) for arm in every] if actions is None else list(actions)
     name, bound = type(environment).__name__, bound or max(environment.largest(tried[0]))
     try:
         _structure(environment, tried[0], root)
@@ -121,9 +118,8 @@ def check_environment(
     except InputError:
         raise
     except Exception as problem:
-        raise InputError(
-            f"{user_method(environment, 'pull', problem)}: fails: {in_a_line(problem)}"
-        ) from problem
+        method = user_method(environment, "pull", problem)
+        raise InputError(f"{method}: fails: {in_a_line(problem)}") from problem
     return worst
 
 
@@ -138,9 +134,8 @@ def _pull(
     words: Any,
     round: Any,
 ) -> Any:
-    return at_instance(environment, instance).pull(
-        state, action, typed(words), jnp.asarray(round, jnp.int32)
-    )
+    world = at_instance(environment, instance)
+    return world.pull(state, action, typed(words), jnp.asarray(round, jnp.int32))
 
 
 _pull_fast = jit(_pull)
@@ -186,37 +181,27 @@ def _outcomes(
 def _structure(environment: Environment, action: Any, root: jax.Array) -> None:
     import chex  # type: ignore[import-untyped,unused-ignore]  # here: it takes a tenth of a second
 
+    def alike(what: str, must: Any, given: Any) -> None:
+        chex.assert_trees_all_equal_shapes_and_dtypes(must, given, custom_message=what)
+
     state, words = _start(environment, 0), domain_words(root, 0, 0, Domain.WORLD)
     pulled = jax.eval_shape(_pull, environment, jnp.int32(0), state, action, words, jnp.int32(1))
-    parts = "(state, Outcome, feedback, empty)"
-    assert isinstance(pulled, tuple) and len(pulled) == 4, (
-        f"pull gives a {type(pulled).__name__} in place of {parts}"
-    )
+    parts = f"pull gives a {type(pulled).__name__} in place of (state, Outcome, feedback, empty)"
+    assert isinstance(pulled, tuple) and len(pulled) == 4, parts
     after, outcome, _, empty = pulled
+    whole, truth = (jax.ShapeDtypeStruct((), kind) for kind in (jnp.int32, jnp.bool_))
     if _closes(environment):
         world = at_instance(environment, jnp.int32(0))
-        opening = jax.eval_shape(
-            lambda: (world.open(state, jnp.int32(1)), world.opens_next(state, jnp.int32(1)))
-        )
-        must = (
-            jax.ShapeDtypeStruct((environment.spec.arms,), jnp.bool_),
-            jax.ShapeDtypeStruct((), jnp.int32),
-        )
-        chex.assert_trees_all_equal_shapes_and_dtypes(
-            opening, must, custom_message="open and opens_next"
-        )
-    chex.assert_trees_all_equal_shapes_and_dtypes(
-        state, after, custom_message="the state after a pull"
-    )
-    assert isinstance(outcome, Outcome), (
-        f"pull gives a {type(outcome).__name__} in place of an Outcome"
-    )
-    whole, truth = (jax.ShapeDtypeStruct((), kind) for kind in (jnp.int32, jnp.bool_))
+        asked = state, jnp.int32(1)
+        opening = jax.eval_shape(lambda: (world.open(*asked), world.opens_next(*asked)))
+        arms = jax.ShapeDtypeStruct((environment.spec.arms,), jnp.bool_)
+        alike("open and opens_next", opening, (arms, whole))
+    alike("the state after a pull", state, after)
+    kind = f"pull gives a {type(outcome).__name__} in place of an Outcome"
+    assert isinstance(outcome, Outcome), kind
     costs: Any = jax.ShapeDtypeStruct(outcome.cost.shape, jnp.int32)
     template = Outcome(whole, costs, whole, costs, dict.fromkeys(outcome.events, whole), truth)  # type: ignore[arg-type]
-    chex.assert_trees_all_equal_shapes_and_dtypes(
-        (template, truth), (outcome, empty), custom_message="outcome and empty"
-    )
+    alike("outcome and empty", (template, truth), (outcome, empty))
 
 
 def _pure(
@@ -246,37 +231,28 @@ def _contexts(environment: Environment, instance: int, words: jax.Array) -> None
     kind = "None" if context is None else f"{context.dtype}{list(context.shape)}"
     assert fits, f"instance {instance}: a context is {kind}; spec.context says float32{list(shape)}"
     together = jax.jit(jax.vmap(lambda round: world.context(typed(words), round)))(rounds)
-    equal(
-        jnp.stack(alone),
-        together,
-        f"instance {instance}: contexts among those of other rounds, which",
-    )
-    equal(alone[0], context_of(rounds[0]), f"instance {instance}: a context asked for twice, which")
+    place = f"instance {instance}"
+    equal(jnp.stack(alone), together, f"{place}: contexts among those of other rounds, which")
+    equal(alone[0], context_of(rounds[0]), f"{place}: a context asked for twice, which")
 
 
 def _available(environment: Environment, instance: int, words: jax.Array) -> None:
     """``available`` says which arms can be pulled."""
     arms = environment.spec.arms
     available = np.asarray(at_instance(environment, jnp.int32(instance)).available())
+    place, kind = f"instance {instance}: `available`", f"{available.dtype}{list(available.shape)}"
     fits = available.shape == (arms,) and available.dtype == np.bool_
-    assert fits, (
-        f"instance {instance}: `available` gives {available.dtype}{list(available.shape)}; it must be bool[{arms}]"
-    )
+    assert fits, f"{place} gives {kind}; it must be bool[{arms}]"
     if _closes(environment):  # what is not there is never open
         return
-    outcomes = _play(
-        environment, jax.lax.iota(jnp.int32, arms), jnp.int32(instance), words, pulls=1
-    )
-    wrong = np.flatnonzero(available != np.asarray(outcomes.valid)[:, 0])
-    if wrong.size:
-        says, valid = (
-            ("is not", "valid")
-            if not available[wrong[0]]
-            else ("is", "not valid (its mean cost is −1, say)")
-        )
-        raise AssertionError(
-            f"instance {instance}: `available` says that arm {wrong[0]} {says} there, and a pull of it is {valid}"
-        )
+    ids = jax.lax.iota(jnp.int32, arms)
+    outcomes = _play(environment, ids, jnp.int32(instance), words, pulls=1)
+    for arm in np.flatnonzero(available != np.asarray(outcomes.valid)[:, 0])[:1]:
+        says, valid = "is not", "valid"
+        if available[arm]:
+            says, valid = "is", "not valid (its mean cost is −1, say)"
+        there = f"arm {arm} {says} there, and a pull of it is {valid}"
+        raise AssertionError(f"{place} says that {there}")
 
 
 _OPEN_ROUNDS = 256
@@ -304,35 +280,30 @@ def _open_rounds(
         next_ = world.opens_next(state, round)
         return select_tree(jnp.any(open_), after, state), (open_, valid, next_)
 
-    return jax.lax.scan(
-        round_step, world.start(), jnp.arange(1, _OPEN_ROUNDS + 1, dtype=jnp.int32)
-    )[1]
+    rounds = jnp.arange(1, _OPEN_ROUNDS + 1, dtype=jnp.int32)
+    return jax.lax.scan(round_step, world.start(), rounds)[1]
 
 
 def _keeps_its_opening(environment: Environment, instance: int, words: jax.Array) -> None:
     """``open`` says which pulls are valid, and no closed arm opens before ``opens_next`` says so."""
-    is_open, valid, after = (
-        np.asarray(x) for x in _open_rounds(environment, jnp.int32(instance), words)
-    )
+    rounds = _open_rounds(environment, jnp.int32(instance), words)
+    is_open, valid, after = map(np.asarray, rounds)
     for round, arm in np.argwhere(is_open != valid)[:1]:
         says, but = ("is open", "not valid") if is_open[round, arm] else ("is closed", "valid")
-        raise AssertionError(
-            f"instance {instance}: in round {round + 1} `open` says that arm {arm} {says}, and a pull of it is {but}"
-        )
+        place = f"instance {instance}: in round {round + 1}"
+        both = f"arm {arm} {says}, and a pull of it is {but}"
+        raise AssertionError(f"{place} `open` says that {both}")
     # [earlier, round]: an arm that was closed is open. Elsewhere than by address a pull between may
     # have opened it.
     opens = np.triu((is_open[None] & ~is_open[:, None]).any(axis=2), 1)
     if not isinstance(environment, AddressedArms):
         idle = np.append(0, np.cumsum(is_open.any(axis=1)))
         opens &= idle[:-1, None] == idle[None, :-1]
-    for earlier, round in np.argwhere(opens & (after[:, None] > np.arange(1, len(is_open) + 1)))[
-        :1
-    ]:
+    opens &= after[:, None] > np.arange(1, len(is_open) + 1)
+    for earlier, round in np.argwhere(opens)[:1]:
         when = "never" if after[earlier] == NEVER else f"round {after[earlier]}"
-        raise AssertionError(
-            f"instance {instance}: in round {earlier + 1} `opens_next` says {when}, and in round {round + 1} an arm "
-            "opens"
-        )
+        place = f"instance {instance}: in round {earlier + 1} `opens_next` says {when}"
+        raise AssertionError(f"{place}, and in round {round + 1} an arm opens")
 
 
 def _counted(
@@ -374,37 +345,25 @@ def _lanes_differ(
     for lane, name in (((instance, 1), "replicate"), ((instance + 1, 0), "instance id")):
         words = domain_words(root, *lane, Domain.WORLD)
         elsewhere = _outcomes(environment, actions, instance, words, outcomes.reward.shape[1])
-        same = np.array_equal(outcomes.reward, elsewhere.reward) and np.array_equal(
-            outcomes.cost, elsewhere.cost
-        )
-        assert not same, (
-            f"instance {instance}: another {name} gives the same outcomes of every action"
-        )
+        pairs = (outcomes.reward, elsewhere.reward), (outcomes.cost, elsewhere.cost)
+        differ = f"instance {instance}: another {name} gives the same outcomes of every action"
+        assert not all(np.array_equal(*pair) for pair in pairs), differ
 
 
 def _means(outcomes: Outcome, instance: int, bound: int) -> list[tuple[float, str]]:
-    """How far the mean reward and the mean cost of every valid action are from the stated ones, and
-    which one it is.
-
-    In standard errors, or rather what a normal law has for the same chance: that of 0-or-1 outcomes
-    is exact, and where few outcomes differ from the commonest one (rare successes) no normal law
-    holds, but Hoeffding's bound.
-    """
+    """How far mean rewards and costs of valid actions are from the stated ones, see :func:`distance`."""
     scores = list[tuple[float, str]]()
     for name in ("reward", "cost"):
         sample, stated = getattr(outcomes, name), getattr(outcomes, f"expected_{name}")
         low = -bound if stated.min() < 0 else 0
         valid = np.broadcast_to(outcomes.valid[(..., *[None] * (sample.ndim - 2))], sample.shape)
-        outside = sample[((sample < low) | (sample > bound)) & valid]
-        beyond = (
-            f"a {name} of {outside.flat[0] if outside.size else 0} ticks is outside {low} … {bound}"
-        )
-        assert not outside.size, f"instance {instance}: {beyond}, which `largest` says"
+        for x in sample[((sample < low) | (sample > bound)) & valid][:1]:
+            beyond = f"a {name} of {x} ticks is outside {low} … {bound}, which `largest` says"
+            raise AssertionError(f"instance {instance}: {beyond}")
         for number, *resource in np.ndindex(sample.shape[0], *sample.shape[2:]):
             pulls = outcomes.valid[number]
-            draws, means = (
-                x[number, pulls][(..., *resource)].astype(np.float64) for x in (sample, stated)
-            )
+            of_action = (x[number, pulls][(..., *resource)] for x in (sample, stated))
+            draws, means = (x.astype(np.float64) for x in of_action)
             sampled, stated_mean = ticks.to_units(draws.mean()), ticks.to_units(means.mean())
             place = (
                 f"instance {instance}: the mean {name} of action {number} (of those that are valid) is "
@@ -419,6 +378,8 @@ _FEW = 300  # outcomes other than the commonest, for the mean to be near enough 
 
 def distance(sample: np.ndarray, stated: np.ndarray, low: float, high: float) -> float:
     """Distance of a mean in ``low … high`` from the stated one, in standard errors."""
+    # Or what a normal law has for the same chance: that of 0-or-1 outcomes is exact, and where few
+    # outcomes differ from the commonest one no normal law holds, but Hoeffding's bound.
     from scipy import stats as laws  # slow to import
 
     number = sample.size
@@ -435,9 +396,8 @@ def distance(sample: np.ndarray, stated: np.ndarray, low: float, high: float) ->
     if number - counts.max() >= _FEW:
         return float(abs(sample.mean() - mean) / (sample.std(ddof=1) / np.sqrt(number)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.nan_to_num(observed * np.log(observed / share)) + np.nan_to_num(
-            (1 - observed) * np.log((1 - observed) / (1 - share))
-        )
+        apart = np.nan_to_num(observed * np.log(observed / share))
+        apart += np.nan_to_num((1 - observed) * np.log((1 - observed) / (1 - share)))
     return float(laws.norm.isf(min(np.exp(-number * apart), 0.5)))
 
 
@@ -450,9 +410,8 @@ def _values(environment: Environment, arms: int, instance: int, outcomes: Outcom
         by_values = of_arms[np.isfinite(of_arms)].reshape(-1, *stated.shape[2:])
         if _closes(environment) and len(stated) < len(by_values):  # some can never be pulled
             return
-        assert len(by_values) == len(stated), (
-            f"{prefix} {name} of {len(by_values)} arms, but {len(stated)} can be pulled"
-        )
+        counts = f"{len(by_values)} arms, but {len(stated)} can be pulled"
+        assert len(by_values) == len(stated), f"{prefix} {name} of {counts}"
         # A mean that changes from pull to pull is no single value.
         by_outcomes = ticks.to_units(stated[:, 0])
         apart = np.where(stated[:, 0] == stated[:, 1], np.abs(by_values - by_outcomes), 0.0)
@@ -484,10 +443,8 @@ def _addresses(environment: Environment, root: jax.Array) -> None:
             # How well it plays does not matter here
             warnings.filterwarnings("ignore", r"Zooming\.lipschitz")
             options: dict[str, Any] = {"key": root, "replicates": 2, "marks": (0.5, 1.0)}
-            by_scan, by_leap = (
-                simulate(policy, environment, horizon, engine=x, **options)
-                for x in ("scan", "leap")
-            )
+            nouns = policy, environment, horizon
+            by_scan, by_leap = (simulate(*nouns, engine=x, **options) for x in ("scan", "leap"))
         promise = f"{type(environment).__name__}.addressed is declared; engine scan and engine {by_leap.about.engine}"
         assert_same_results(by_scan, by_leap, promise)
 
@@ -497,13 +454,10 @@ def _pull_agrees(environment: AddressedArms, instance: int, words: jax.Array) ->
     pairs = _by_pull_and_by_address(environment, jnp.int32(instance), words)
     valid = np.asarray(pairs["valid"][0])
     for name, (by_pull, by_address) in jax.tree.map(np.asarray, pairs).items():
-        wrong = np.argwhere((by_pull != by_address) & valid)
-        if wrong.size:
-            arm, n = (int(i) for i in wrong[0])
-            raise AssertionError(
-                f"`addressed` is declared; instance {instance}: pull {n + 1} of arm {arm}: {name} is "
-                f"{by_pull[arm, n]} by pull and {by_address[arm, n]} by means and outcome"
-            )
+        for arm, n in np.argwhere((by_pull != by_address) & valid)[:1]:
+            place = f"`addressed` is declared; instance {instance}: pull {n + 1} of arm {arm}"
+            both = f"{by_pull[arm, n]} by pull and {by_address[arm, n]} by means and outcome"
+            raise AssertionError(f"{place}: {name} is {both}")
 
 
 @jit
@@ -519,7 +473,7 @@ def _by_pull_and_by_address(
             reward, cost = world.outcome(key, arm, n)
             mean_reward, mean_cost = world.means(arm)
             counted = state + (jax.lax.iota(jnp.int32, state.size) == arm)
-            open_ = world.opening(arm, n, n + 1)
+            open_, is_counts = world.opening(arm, n, n + 1), jnp.all(after == counted)
             return after, {
                 "the number of events": (jnp.int32(len(outcome.events)), jnp.int32(0)),
                 "the reward": (outcome.reward, reward),
@@ -528,10 +482,7 @@ def _by_pull_and_by_address(
                 "the mean cost": (outcome.expected_cost, mean_cost),
                 "the learner's reward": (feedback.reward, reward),
                 "the learner's cost": (feedback.cost, cost),
-                "the state (is it the counts of pulls?)": (
-                    jnp.all(after == counted),
-                    jnp.bool_(True),
-                ),
+                "the state (is it the counts of pulls?)": (is_counts, jnp.bool_(True)),
                 "empty": (empty, jnp.bool_(False)),
                 "valid": (outcome.valid, (mean_cost >= 0) & (True if open_ is None else open_)),
             }

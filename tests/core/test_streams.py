@@ -233,3 +233,15 @@ def test_one_draw_among_the_arms_that_exist_is_uniform_and_ignores_absent_ones()
         arms == np.asarray(draw(words, jnp.array([True, False, True, True, False, False, False])))
     ).all()
     assert int(streams.available_arm(words[0], jnp.zeros(5, bool))) == 5, "none exists"
+
+
+def test_words_of_many_lanes_are_those_of_their_keys() -> None:
+    root, instance, replicate = jax.random.key(7), np.array([3, 0]), np.array([5, 2])
+    words = np.asarray(jax.random.key_data(root))
+    for domain in streams.Domain:
+        got = streams.lane_words(words, instance, replicate, domain)
+        for lane in range(2):
+            key = streams.lane_key(root, instance[lane], replicate[lane])
+            assert (
+                got[lane].tolist() == jax.random.key_data(streams.domain_key(key, domain)).tolist()
+            )

@@ -42,7 +42,7 @@ HANDED_BACK = {
     "CensoredFeedback": "environments.CensoredArms", "Comparison": "compare", "ComparisonPlan": "comparison.prepare",
     "ContextValue": "environments.ContextualArms.value_of_context", "Counts": "oracles.play_out",
     "ClearPairs": "statistics.clear_pairs", "Curve": "sweep", "Daily": "comparison.read_arms",
-    "Domain": "streams.at", "Ends": "oracles.play_out", "Episode": "interfaces.Episodes",
+    "Domain": "streams.at", "Ends": "oracles.play_out",
     "Estimate": "statistics.mean", "GradientEstimate": "gradients.exact.estimate",
     "Evidence": "comparison.read_arms", "Exact": "oracles.evaluate", "Feedback": "testing.episode",
     "Instance": "comparison.compare", "InputError": "core.bad", "Interrupted": "raised at Ctrl-C",
@@ -55,7 +55,7 @@ HANDED_BACK = {
     "AsLogged": "replay", "RuleValue": "off_policy",
     "Ticket": "live.Agent", "Total": "core.ticks", "Trajectory": "rollout", "Tuned": "tune",
     "Unpayable": "raised by live.Agent", "UnfinishedError": "raised by sweep",
-    "gymnax_environment": "a block that is not run: gymnax may be missing", "View": "testing.episode",
+    "View": "testing.episode",
 }  # fmt: skip
 # Bases to derive from: their example is a page that derives from them, or a class of this package.
 DERIVED_FROM = {

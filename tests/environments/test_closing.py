@@ -294,22 +294,6 @@ def test_an_open_request_has_taken_its_stock() -> None:
     assert result.status.values.item() == "horizon"
 
 
-def test_an_episode_sees_what_is_open_and_its_waits_teach_nothing() -> None:
-    schedule = np.array([[True, True], [False, False], [True, False]])
-    arms = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
-    world = Stocked.of(arms, pulls=[3, 9], shown=schedule, at=[5, 9])
-    episodes = jb.interfaces.Episodes(world, jb.Horizon(20), key=KEY)
-    episode, observed, earned = episodes.begin(0, 0), [], []
-    for arm in [0, 0, 1, 1, *[1] * 4, 0, 0]:
-        observed.append(np.asarray(episodes.observe(episode))[6:8].astype(int).tolist())
-        episode, reward = episodes.step(episode, arm)
-        earned.append(float(reward))
-    # the first arm's third pull is in round 9; it is sold out then, and none opens again
-    assert observed == [[1, 1]] * 4 + [[0, 0]] * 4 + [[1, 0], [0, 0]]
-    assert episode.known.pulls.tolist() == [3, 2] and earned[4:8] == [0.0] * 4
-    assert int(episode.lane.status) == jb.Status.CLOSED and int(episode.ledger.rounds) == 9
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -20,12 +20,9 @@ import xarray
 
 import jaxbandits as jb
 from jaxbandits import _files
-from jaxbandits._plots import Picture
 from jaxbandits.apps._cli.status import status_lines
-from jaxbandits.sweeps import Curve, StorageError, Sweep, report, store, sweep
+from jaxbandits.sweeps import StorageError, Sweep, store, sweep
 from jaxbandits.sweeps import spec as spec_module
-from jaxbandits.sweeps.drawing import _one_curve
-from jaxbandits.sweeps.result import cases_of
 from jaxbandits.sweeps.spec import describe, first_difference, forecast, load_spec, make_plan
 from jaxbandits.sweeps.store import Folder, decode, encode, read_logs
 from tests.apps.commands import command
@@ -165,20 +162,6 @@ def test_as_data_frames(done):
     ]
     cells = data["regret"].sel(setting="OmegaUCB rho=0.25", environment="three", budget=16.0)
     np.testing.assert_array_equal(frame.regret.to_numpy(), cells.values.ravel())
-
-
-def test_settings_and_environments_do_not_touch_each_other(done):
-    part = sweep(
-        spec(
-            policies=jb.policies.OmegaUCB(rho=[0.25]),
-            environments={"two": world(2)},
-            budgets=[16.0],
-        )
-    )
-    whole = (
-        done[1].data.sel(environment=["two"], budget=[16.0]).isel(setting=[1], instance=slice(2))
-    )
-    np.testing.assert_array_equal(part.data["regret"].values, whole["regret"].values)
 
 
 def test_censored_arms_on_a_horizon():
@@ -343,110 +326,7 @@ def test_disk_full(tmp_path, done, monkeypatch, capsys):
     assert contents(tmp_path / "out") == contents(done[0])
 
 
-# ---- the recommended value
-
-
-def of_runs(values, x, over="replicate"):
-    """The curve of one policy, all that a report has."""
-    (case,) = cases_of([xarray.DataArray(values, dims=("setting", over))], over)
-    return Curve.of("p", case, {"rho": np.asarray(x)})
-
-
-def test_the_indistinguishable_values_contain_the_best_one():
-    """12 values, two equally best: left out in at most 5 % of 400 tables, but for chance."""
-    rng = np.random.default_rng(3)
-    means = np.array([6, 4, 2, 1, 0.5, 0, 0, 0.5, 1, 2, 4, 6.0])
-    grid = np.geomspace(0.01, 1, means.size)
-    missed = narrow = 0
-    for _ in range(400):
-        noise = rng.normal(0, 5, 30) + rng.gamma(2, 1, (means.size, 30)) - 2
-        curve = of_runs(means[:, None] + noise, grid)
-        missed += not curve.indistinguishable[5]
-        narrow += not curve.indistinguishable[[0, 1, 10, 11]].any()
-    assert missed / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
-    assert narrow > 380  # and what is clearly worse is left out
-
-
-@pytest.mark.parametrize("cells", [1, 4])
-def test_noise_is_called_clear_in_one_table_of_twenty(cells):
-    """Eight policies of one law, the best chosen by looking."""
-    rng, tables = np.random.default_rng(4), 400 // cells
-    noise = rng.normal(size=(tables, cells, 8, 30)) + rng.normal(0, 3, size=(tables, cells, 1, 30))
-    regrets = [
-        [xarray.DataArray(x, dims=("setting", "replicate")) for x in table] for table in noise
-    ]
-    wrong = sum(
-        any(case["clear"].any() for case in cases_of(table, "replicate")) for table in regrets
-    )
-    assert wrong / tables <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / tables)
-
-
-@pytest.mark.parametrize(("shift", "share"), [(3, 0.65), (-3, 0.65), (5, 0.95)])
-def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, share):
-    """The first of eight policies is some standard errors worse, or better, than the rest."""
-    rng, runs = np.random.default_rng(5), 60
-    clear = 0
-    for _ in range(300):
-        x = rng.normal(size=(8, runs))
-        x[0] += shift * np.sqrt(2 / runs)
-        (case,) = cases_of([xarray.DataArray(x, dims=("setting", "replicate"))], "replicate")
-        best = int(x.mean(axis=1).argmin())
-        worse = case["larger"].values
-        clear += bool(worse[0, best] if shift > 0 else worse[1:, 0].any())
-    assert clear / 300 >= share
-
-
-def test_what_is_drawn_is_what_decided():
-    """A point is hollow exactly if its whole bar is above 0, with skewed regrets too."""
-    rng, hollow, filled = np.random.default_rng(6), 0, 0
-    for _ in range(40):
-        x = rng.lognormal(0, 1.3, (8, 40)) + np.linspace(0, 3, 8)[:, None]
-        curve = of_runs(x, np.geomspace(0.01, 1, 8))
-        axis = Picture().add_subplot()
-        _one_curve(axis, curve.parameters["rho"], curve.apart, curve.best, 0, 0)
-        bars = axis.containers[0].lines[2][0].get_segments()
-        lowest = {bar[0, 0]: bar[:, 1].min() for bar in bars}
-        for line in axis.lines:
-            if line.get_linestyle() != "None" or line.get_marker() not in ("o", "*"):
-                continue
-            for at, _ in line.get_xydata():
-                is_hollow = line.get_markerfacecolor() == "white"
-                assert is_hollow == (lowest[at] > 1e-9)
-                hollow, filled = hollow + is_hollow, filled + (not is_hollow)
-        assert (curve.apart["low"].values > 0).sum() == (~curve.indistinguishable).sum()
-    assert hollow > 40 and filled > 40
-
-
-def test_recommendation_in_words():
-    grid = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
-    common = np.random.default_rng(0).normal(0, 10, 20)
-    wiggle = np.random.default_rng(1).normal(0, 0.1, (5, 20))
-
-    def curve_of(means, values=grid):
-        return of_runs(np.array(means)[:, None] + common + wiggle, values)
-
-    assert (
-        curve_of([9, 1.01, 1, 1.02, 9]).recommendation()
-        == "rho = 0.3; not clearly worse: 0.2 to 0.4"
-    )
-    assert (
-        curve_of([9, 5, 1, 5, 9]).recommendation()
-        == "rho = 0.3, clearly better than every other value"
-    )
-    assert (
-        curve_of([1.01, 9, 1, 1.02, 9]).recommendation()
-        == "rho = 0.3; not clearly worse: 0.1 and 0.3 to 0.4"
-    )
-    assert (
-        curve_of([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation()
-        == "rho = 0.3; not clearly worse: 0.2 to 0.4"
-    )
-    assert curve_of([1, 5, 9, 9, 9]).at_edge == ["rho"] and curve_of([9, 1, 5, 5, 5]).at_edge == []
-    same = of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3])
-    assert same.recommendation() == "all values of rho are equal: the same regret in every run"
-    assert same.at_edge == []
-    single = of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2])
-    assert "rho = 0.2" in single.recommendation() and single.indistinguishable.all()
+# ---- the recommended values
 
 
 @jb.pytree
@@ -468,51 +348,23 @@ def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
     (name,) = result.parameters("timed")  # an axis keeps its name
     assert name == "ItsOwnBudget.budget"
     assert result.data[name].values[-3:].tolist() == [1.0, 2.0, 4.0]
-    assert result.data["budget"].values.tolist() == [5.0] and name in read(tmp_path)
+    assert result.data["budget"].values.tolist() == [5.0]
     with (tmp_path / "sensitivity.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["policy"] for row in rows} == {"'=cmd()|x", "pair", "timed"}, "a name is no formula"
     assert all(np.isfinite(float(row["regret"])) for row in rows), "numbers stay numbers"
-    assert re.search(
-        r"pair: rho = .*, floor = .*; not clearly worse: \d of the other 5 settings",
-        read(tmp_path),
+    words = {row[2]: row[3] for row in result.best_values().rows}
+    assert re.fullmatch(
+        r"rho = .*, floor = .*; not clearly worse: \d of the other 5 settings", words["pair"]
     )
-    assert (tmp_path / "sensitivity_rho.png").read_bytes()[1:4] == b"PNG"
 
 
 @pytest.mark.integration
-def test_several_environments_and_budgets_are_panels_without_a_hole(tmp_path):
-    result = sweep(
-        spec(environments={"one": world(), "two": world()}, budgets=[5.0, 9.0]), tmp_path
-    )
-    figure = result.plot.sensitivity("rho")
-    places = [axes.get_subplotspec() for axes in figure.axes]
-    assert [(x.rowspan.start, x.colspan.start) for x in places] == [(0, 0), (0, 2), (1, 0), (1, 2)]
+def test_several_environments_and_budgets_are_panels() -> None:
+    two = {"one": world(), "two": world()}
+    figure = sweep(spec(environments=two, budgets=[5.0, 9.0])).plot.sensitivity("rho")
     titles = [axes.get_title() for axes in figure.axes]
-    assert titles[0].startswith("one, budget 5: least regret ")
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names >= set(report.pictures(result)) and "cases.png" not in names
-
-
-def test_a_curve_says_what_a_few_units_carry():
-    means = np.linspace(5, 1, 2)[:, None] + np.random.default_rng(1).normal(size=(2, 60)) / 10
-    means[1, :2] = 40.0
-    curve = of_runs(means, [0.1, 0.2], over="instance")
-    assert curve.best == 1 and curve.warnings[0] == (
-        "heavy tail: 2 of 60 instances carry 58% of this mean: more instances will move it"
-    )
-    assert (
-        report._about(curve)[1]
-        == "    2 of 60 instances carry 58% of this mean: more instances will move it"
-    )
-    short = of_runs(means[:, 2:8], [0.1, 0.2])
-    assert short.warnings == (
-        "few units: 6 runs are too few for an interval that holds its level; take 11 or more",
-    )
-
-
-def read(folder):
-    return (Path(folder) / "summary.txt").read_text()
+    assert len(titles) == 4 and titles[0].startswith("one, budget 5: least regret ")
 
 
 @jb.pytree
@@ -527,19 +379,11 @@ def two_parameters():
     return jb.grid(TwoParameters, rho=[0.25, 1.0], floor=[0.0, 0.5, 1.0])
 
 
-def test_the_report_says_it_in_words(done):
+def test_each_setting_is_a_line_of_the_table(done):
     folder, result = done
-    text = read(folder)
-    for line in (
-        "100 runs; seed 5; the instances are given",
-        "What 2 runs did not show may still happen in up to 78% of all runs (95% confidence).",
-        "three, budget 16 (3 instances × 2 replicates)",
-        "MUCB minus OmegaUCB, each at its best",
-        "In all 4 cases at once:",
-    ):
-        assert line in text or line.replace("MUCB minus OmegaUCB", "OmegaUCB minus MUCB") in text, (
-            line
-        )
+    shown = result.best_values()
+    assert len(shown.rows) == 4 * 2 and "few units" in shown.rows[0][-1]
+    assert shown.rows[0][3] == result.curve("OmegaUCB", "three").recommendation()
     table = (folder / "sensitivity.csv").read_text().splitlines()
     assert table[0].startswith("environment,budget,policy,rho,alpha,regret,low,high,difference,")
     assert table[2].startswith("three,4,OmegaUCB,0.25,,")
@@ -628,7 +472,7 @@ def test_the_commands(tmp_path, capsys):
     assert not out.exists()
     assert command(line) == 0
     output = capsys.readouterr().out
-    assert "OmegaUCB: rho = " in output and "written:" in output
+    assert "OmegaUCB  rho = " in output and "written:" in output
     assert command(f"status {out}") == 0
     assert "1 of 1 blocks done, 100% of the work" in capsys.readouterr().out
     assert command(f"{line} --dry-run") == 0
@@ -724,6 +568,7 @@ def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
         (tmp_path / "spec.py").write_text(f"# {comment}\n{text}")
         return make_plan(load_spec(str(tmp_path / "spec.py"))).identity["code"]
 
+    assert make_plan(spec()).identity["code"] == {}  # this package's code has its version only
     first = code()
     assert list(first) == ["Mine on FiniteArms"]
     assert first == code(comment="two") != code(factor=3)
@@ -731,15 +576,8 @@ def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
     # What the host asks for is no part of a trace, and counts too.
     world = f"World(**{{field.name: getattr({ARMS}, field.name) for field in dataclasses.fields(World)}})"
     assert code(world=world) != code(world=world, best=0.5)
-    assert (
-        code(limit="Rounds(20)")
-        == code(limit="Rounds(20)")
-        != code(limit="Rounds(20)", clock=2**23)
-    )
-
-
-def test_a_sweep_of_this_packages_code_has_its_version_only():
-    assert make_plan(spec()).identity["code"] == {}
+    limit = "Rounds(20)"
+    assert code(limit=limit) == code(limit=limit) != code(limit=limit, clock=2**23)
 
 
 def test_another_process_makes_the_same_sweep(tmp_path):

@@ -161,8 +161,9 @@ def parser() -> Parser:
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     """Compare; the exit code is 0, 1 (nothing could be written) or 130 (Ctrl-C after the runs)."""
     from jaxbandits.apps import comparison as desk
+    from jaxbandits.apps._cli.folder import check_folder
     from jaxbandits.apps.comparison.comparison import put_all
-    from jaxbandits.tools import check_folder, usual_progress
+    from jaxbandits.tools import usual_progress
 
     policies = chosen_policies(arguments)
     out, command = Path(arguments.out), shlex.join(["jaxbandits", *argv])

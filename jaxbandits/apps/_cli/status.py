@@ -35,8 +35,8 @@ def status_lines(path: Path) -> list[str]:
     lines += [f"damaged, will be computed anew: {line(str(file))}" for file in damaged]
     if not waiting:
         if (path / "result.nc").exists():
-            return [*lines, "finished: summary.txt says what was found"]
-        return [*lines, "the report is still to be written"]
+            return [*lines, "finished: result.nc holds all, sensitivity.csv each setting"]
+        return [*lines, "the results are still to be written"]
     for name in dict.fromkeys(block["of"] for block in waiting):
         of_it = [number in done for number, block in enumerate(blocks) if block["of"] == name]
         lines.append(f"  {line(name)}: {sum(of_it)} of {len(of_it)} blocks")

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxbandits import tools
 from jaxbandits.apps._cli.console import say, unwritten
+from jaxbandits.apps._cli.folder import check_folder
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.environments import FiniteArms
 from jaxbandits.gradients import policy_score
@@ -29,7 +30,7 @@ _MONEY, _APART = 300.0, 1.1  # for each group of ads; by which factor θ is move
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     """Three studies in three pictures and a few lines each; the exit code is 0 or 1."""
     out = Path(arguments.out)
-    tools.check_folder("--out", arguments.out, FILES, "demo")
+    check_folder("--out", arguments.out, FILES, "demo")
     try:
         out.mkdir(parents=True, exist_ok=True)
         arms, budget = _ads()

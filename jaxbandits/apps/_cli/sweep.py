@@ -24,7 +24,7 @@ Where a sweep runs: in this process, or with --on
 
 _OPTIONS = """\
 spec  SPEC.py  a file that sets `sweep` to a jaxbandits.Sweep
---out  DIR  folder of blocks, results and report
+--out  DIR  folder of blocks and results
 --dry-run  -  print lanes, memory and expected time; run nothing
 --on  ENGINE  where to run (default: this process), see below
 --workers  N  threads that run lanes (one per device, or per core)
@@ -42,7 +42,6 @@ def parser() -> Parser:
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     """The command ``sweep``; the exit code is 0, or 1 if something could not be played or written."""
     from jaxbandits.sweeps import StorageError, UnfinishedError, open_engine, sweep
-    from jaxbandits.sweeps.report import summary
     from jaxbandits.sweeps.spec import load_spec, make_plan
     from jaxbandits.tools import usual_progress
 
@@ -65,8 +64,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
         engine = contextlib.nullcontext() if arguments.on is None else open_engine(arguments.on)
         with engine as executor:
             result = sweep(spec, out, executor=executor, notice=_notice, **options)
-        files = "result.nc, sensitivity.csv, summary.txt, pictures"
-        say(f"{summary(result)}\nwritten: {line(out)}/ ({files})")
+        say(f"{result.best_values().text()}\nwritten: {line(out)}/ (result.nc, sensitivity.csv)")
         return 0
     except (StorageError, UnfinishedError) as problem:
         complain(problem.strerror if isinstance(problem, OSError) else f"{problem}; {state}")

@@ -56,7 +56,8 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     import numpy as np
 
     from jaxbandits import tune
-    from jaxbandits.tools import check_folder, get
+    from jaxbandits.apps._cli.folder import check_folder
+    from jaxbandits.tools import get
     from jaxbandits.tuning import FILES, random_problem
 
     for name, least in (("seed", 0), ("grid", 0), ("k", 2)):
