@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.apps.live.ledger import ServiceLedger, check_format, place_of
+from jaxbandits.apps.live.ledger import ServiceLedger, check_format
 from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import in_currency, path_of
 from jaxbandits.core import ArmStatistics, InputError, Policy, arm_statistics, bad, streams
@@ -26,9 +26,8 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]
     """The tables of a file as they stand at one moment, whoever writes it."""
     place = path_of("file", file)
     try:
-        place = place.resolve()
-        place_of(place)
-        with contextlib.closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as db:
+        uri = f"{place.resolve().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as db:
             db.isolation_level = None
             check_format(db)
             db.execute("BEGIN")
@@ -184,11 +183,12 @@ def propensities(
             if event["do"] != "choose" or event["arm"] is None:
                 continue
             conditions = more.get("available"), more.get("caller"), event["context"]
-            situation: Any = copy.situation(event["t"], *conditions)[0]
-            if situation is None:  # the file is not what its agent decided: an audit says where
+            words = copy.situation(event["t"], *conditions)[0]
+            if words is None:  # the file is not what its agent decided: an audit says where
                 continue
             is_exact = chooses_by_logits(setup.policy) or isinstance(setup.policy, FixedSplit)
             learnt = setup.program.state(copy.service["learnt"])
+            situation = setup.program.situations.split(words)
             decision, k = (setup.policy, learnt, *situation), event["arm"]
             if is_exact:
                 share, error = float(exact(*decision)[k]), 0.0

@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import functools
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -123,6 +124,11 @@ class Words:
         """How many words there are."""
         return sum(math.prod(shape) for shape, _ in self.leaves)
 
+    def places(self) -> Any:
+        """Where each leaf lies in the words, as a state of slices."""
+        ends = np.cumsum([0, *(math.prod(shape) for shape, _ in self.leaves)]).tolist()
+        return jax.tree.unflatten(self.tree, map(slice, ends[:-1], ends[1:]))
+
     def split(self, words: Any) -> Any:
         """The state, from words of NumPy or jax."""
         leaves, at = [], 0
@@ -218,21 +224,15 @@ class Program:
         self.policy, spec = policy, FiniteSpec(there.size, context=(d,) if d else None)
         leaves, tree = jax.tree.flatten(policy)
         self._constants = leaves, jnp.asarray(np.array(key, np.uint32)), jnp.asarray(there)
-        name, self._d = type(policy).__name__, d
-        try:
-            policy.check(spec)
-        except InputError as wrong:
-            if d or "no contexts" not in str(wrong):
-                raise
-            must = f"how many numbers are known of a request, for {name}"
-            raise bad("context", None, must) from None
+        name, self._d, self.situations = type(policy).__name__, d, Words.of(situation)
+        policy.check(spec)
         try:
             first = jax.tree.map(np.asarray, policy.init(spec))
             self.first, self.states = packed(first).tobytes(), Words.of(first)
             # Of a user's class the code may be another one by now.
             compiled = _compiled.__wrapped__ if is_users(policy) else _compiled
-            self._choose, self._learn = compiled(tree, self.states, Words.of(situation), d)
-            self.choose(self.first, situation)
+            self._choose, self._learn = compiled(tree, self.states, self.situations, d)
+            self.choose(self.first, packed(situation))
         except Exception as problem:  # whatever a policy meets that asks for what no service has
             if isinstance(problem, InputError) and str(problem).startswith(name):
                 raise
@@ -242,12 +242,11 @@ class Program:
             raise bad("policy", name, f"{may_be} ({brief(problem, 90)})") from None
         self.learnt(self.first + bytes(4 * (4 + d)))
 
-    def choose(self, memory: bytes, situation: Situation) -> tuple[bytes, int]:
-        """What the policy remembers after a decision, and the arm."""
+    def choose(self, memory: bytes, situation: np.ndarray) -> tuple[bytes, int]:
+        """What the policy remembers after a decision in a situation of these words, and the arm."""
         noted, row = len(memory) - len(self.first), 4 * (4 + self._d)
-        room = bytes(_MOST_NOTED * row - noted)
-        head = np.array(noted // row, np.int32).tobytes()
-        words = b"".join((head, memory, room, packed(situation).tobytes()))
+        head, room = (noted // row).to_bytes(4, sys.byteorder), bytes(_MOST_NOTED * row - noted)
+        words = b"".join((head, memory, room, situation.tobytes()))
         after = np.asarray(self._choose(*self._constants, np.frombuffer(words, np.int32)))
         return after[1:].tobytes(), int(after[0])
 
