@@ -55,7 +55,7 @@ HANDED_BACK = {
     "StorageError": "raised by sweep", "Subject": "testing.check_policy", "SweepResult": "sweep",
     "AsLogged": "replay", "RuleValue": "off_policy",
     "Ticket": "live.Agent", "Total": "core.ticks", "Trajectory": "rollout", "Tuned": "tune",
-    "Unpayable": "raised by live.Agent", "UnfinishedError": "raised by sweep",
+    "UnfinishedError": "raised by sweep",
     "StoppingRule": "compare",
     "gymnax_environment": "a block that is not run: gymnax may be missing", "View": "testing.episode",
 }  # fmt: skip
