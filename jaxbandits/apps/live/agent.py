@@ -19,7 +19,6 @@ from decimal import Decimal
 from typing import Any
 
 import jax
-import numpy as np
 
 from jaxbandits.apps.live.clock import Clock
 from jaxbandits.apps.live.errors import Broken, Misuse
@@ -36,7 +35,6 @@ from jaxbandits.apps.live.terms import (
     path_of,
 )
 from jaxbandits.core import InputError, Policy, bad, streams, ticks
-from jaxbandits.policies.wrappers import Around
 from jaxbandits.tools import number, positive_number, whole_number
 
 _USUAL_BREAKER = Breaker()
@@ -50,10 +48,8 @@ class Ticket:
     """A request that was assigned to an arm.
 
     Attributes:
-        id: its number, which is that of its round.
-        arm: the arm that serves it.
-        reserved: money held for it.
-        time: when it was decided.
+        id, arm: its number, which is that of its round; the arm that serves it.
+        reserved, time: money held for it; when it was decided.
     """
 
     id: int
@@ -76,10 +72,8 @@ class Agent:
         policy: any policy for finitely many arms; ``OmegaUCB`` for reward per money, ``PricePacer``
             or ``EvenPace`` where budgets are to last, ``ContextualPacer`` where it sees the
             request. Inside ``Discounted`` where prices and quality change.
-        arms: names, and the most that a request to each can cost, in money; 0 for an arm that is
-            free.
-        reward_bound: rewards are from 0 to this.
-        key: ``jax.random.key(seed)``.
+        arms: names, and the most that a request to each can cost, in money; 0 for a free one.
+        reward_bound, key: rewards are from 0 to this; ``jax.random.key(seed)``.
         budgets: see :class:`Budget`; none: nothing is ever refused.
         context: how many numbers are known of a request; each :meth:`choose` is then given its own.
         file: where all is kept; None: in memory. With a file that is there the agent goes on.
@@ -89,17 +83,13 @@ class Agent:
             last thousand costs, such as 0.99: then dear arms are payable for longer, and costs
             above it may overspend a period (by ``at_risk`` of :meth:`statistics` at most).
         lost: the charge for a request whose cost nobody knows (:meth:`expire`, :meth:`fail`): the
-            ``"mean"`` of its arm's costs, which is right on average if those requests cost what
-            others do, or its ``"bound"``.
-        breaker: when an arm that fails again and again is set aside, see :class:`Breaker`; None:
-            never.
-        retention: seconds that events are kept for :func:`events` and :func:`audit`; default 90
-            days.
+            ``"mean"`` of its arm's costs, or its ``"bound"``.
+        breaker: when a failing arm is set aside, see :class:`Breaker`; None: never.
+        retention: seconds that events are kept for :func:`events` and :func:`audit`.
         start: when periods of so many seconds begin, in seconds of the clock.
-        clock: a function that gives the time, default :func:`time.time`.
-        tolerance: a reading further than so many seconds from what it can be is refused, until
-            :meth:`resume` takes it at its word. Default: an hour, by :func:`time.monotonic`; for
-            your own clock a week, by the last event.
+        clock, tolerance: a function that gives the time; a reading further than so many seconds
+            from what it can be (default: an hour, by :func:`time.monotonic`; for your own clock a
+            week, by the last event) is refused, until :meth:`resume` takes it at its word.
         patience: seconds to wait for calls of other processes.
         sync: wait for the disk after every call. Without it the last calls may be lost when the
             machine dies, but not when a process does.
@@ -364,9 +354,8 @@ class Agent:
         An arm that fails again and again is set aside (:class:`Breaker`).
 
         Args:
-            ticket: or its id.
-            cost: its cost all the same, 0 if none; None where nobody knows it: it is charged as
-                ``lost`` says.
+            ticket, cost: or its id; what it cost all the same, 0 if nothing, None where nobody
+                knows: it is charged as ``lost`` says.
         """
         self._settle("fail", ticket, 0.0, cost)
 
@@ -409,8 +398,7 @@ class Agent:
 
         Args:
             older_than: seconds.
-            failed: does the policy learn that they failed, and the breaker count them? False:
-                nothing is learnt.
+            failed: does the policy learn that they failed, and the breaker count them?
 
         Returns:
             The tickets that are given up now.
@@ -438,7 +426,8 @@ class Agent:
         What a period was charged stays with the budget's name; under another name, or with another
         period, a budget begins with what open requests hold. A policy of the same kind, with other
         parameters, keeps what was learnt; another kind, or any if a bound is the largest there ever
-        was, is taught the last outcomes that are kept, fifty thousand at most.
+        was or there is no more room for arms (4, 8, 16, …), is taught the last outcomes that are
+        kept, fifty thousand at most.
 
         Args:
             **terms: ``policy``, ``budgets``, ``hold``, ``lost``, ``breaker`` and ``retention``, as
@@ -507,8 +496,7 @@ class Agent:
         ``open``, ``lost`` and ``failed`` requests, costs ``above`` the bound, the ``bound``, what a
         request would ``hold`` now, the seconds for which it is ``aside``. Of each budget of all:
         what is ``granted``, ``charged``, ``left`` and ``overspent`` in this period, what is
-        ``held`` for open requests and what they could cost above that (``at_risk``), and the
-        ``price`` of money, if the policy has one, in reward for a unit of money. Of all:
+        ``held`` for open requests and what they could cost above that (``at_risk``). Of all:
         ``requests``, ``turned_away``, ``cancelled``, ``late`` answers, ``open``. It can be read
         whatever state the disk and the clock are in.
         """
@@ -517,7 +505,7 @@ class Agent:
             rows = ledger.rows("SELECT * FROM arms ORDER BY id")
             open_requests = ledger.rows("SELECT arm, held FROM tickets WHERE lost = 0")
             balances = [(x, *ledger.balance(x, now)) for x in ledger.accounts(None)]
-        arms, budgets, prices = {}, {}, self._prices(setup, service["learnt"])
+        arms, budgets = {}, {}
         for k, row in enumerate(rows):
             arms[row["name"]] = {
                 "active": k in setup.there,
@@ -542,21 +530,10 @@ class Agent:
                 "overspent": in_currency(max(charged - granted, 0)),
                 "held": in_currency(held),
                 "at_risk": 0.0 if account.counts else in_currency(sum(above)),
-                "price": prices.get(account.name),
             }
         counts = {"requests": service["round"]}
         counts |= {name: service[name] for name in ("turned_away", "cancelled", "late")}
         return counts | {"open": len(open_requests), "arms": arms, "budgets": budgets}
-
-    @staticmethod
-    def _prices(setup: Setup, learnt: bytes) -> dict[str, float]:
-        """The price of money by budget, where the policy has set one."""
-        policy, state = setup.policy, setup.program.state(learnt)
-        while isinstance(policy, Around):
-            state, policy = policy.learnt(state), policy.policy
-        scale = setup.terms["reward_bound"] / in_currency(setup.unit)
-        prices = zip(setup.paced, np.ravel(getattr(state, "price", ())), strict=False)
-        return {x.name: float(p) * scale for x, p in prices if p >= 0}
 
     def _time(self, ledger: ServiceLedger) -> float:
         """The time of an event; :class:`Misuse` where the clock cannot be right."""

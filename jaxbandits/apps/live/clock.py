@@ -99,13 +99,12 @@ def period(every: float | str, zone: ZoneInfo, start: float, now: float) -> tupl
 class Forecast:
     """How many requests are to come: a table of the hours of a day, times a level.
 
-    The level is (requests that came + ε)/(requests expected + ε), where older hours count half as
-    much after a day. When an hour is over its entry in the table moves half-way to what came,
-    divided by the level.
+    The level is requests that came over those expected; older hours count half as much after a day.
+    When an hour is over its entry moves half-way to what came, divided by the level.
     """
 
     def __init__(self, start: float, state: Sequence[Any] | None):
-        self._start, self._ends = start, dict[tuple[float, float], tuple[float, float]]()
+        self._start, self._ends = start, dict[float, float]()
         self.slot, self._arrivals, self._expected, table = state or (None, 0.0, 0.0, [1.0] * 24)
         self.table = list(table)
 
@@ -150,9 +149,8 @@ class Forecast:
         until = self._until(place)
         due = self._expected + until - self._until(math.floor(place))
         level = (self._arrivals + arrivals + _TRUST) / (due + _TRUST)
-        for period in periods:  # they are asked for at every request
-            if period not in self._ends:
-                self._ends[period] = tuple(self._until(self.place(x)) for x in period)  # type: ignore[assignment]
-        ends = [self._ends[period] for period in periods]
+        for x in {x for period in periods for x in period} - self._ends.keys():
+            self._ends[x] = self._until(self.place(x))
+        ends = [(self._ends[first], self._ends[last]) for first, last in periods]
         rows = [last - until for _, last in ends], [last - first for first, last in ends]
         return [[min(max(round(level * x), 1), 1 << 30) for x in row] for row in rows]

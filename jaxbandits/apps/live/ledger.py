@@ -16,6 +16,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from jaxbandits.apps.live.clock import Forecast, period, zone_of
@@ -24,11 +25,11 @@ from jaxbandits.apps.live.program import (
     Lesson,
     Program,
     Situation,
+    has_value_for_each_arm,
     packed,
     policy_of,
-    value_for_each_arm,
 )
-from jaxbandits.apps.live.terms import BILLION, LARGEST_AMOUNT, Breaker, in_currency
+from jaxbandits.apps.live.terms import BILLION, Breaker, in_currency
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import InputError, Policy, View, bad, ticks
 
@@ -104,8 +105,6 @@ class BudgetAccount:
         self.plain, self.name, self.amount = plain, plain["name"], plain["amount"]
         self.per_caller, self.counts = plain["per"] == "caller", plain["of"] == "requests"
         self.paced = not (self.per_caller or self.counts)
-        # What it pays for, and when
-        self.paying = [plain[x] for x in ("every", "zone", "arms", "per", "of")]
         self.arms = {
             k for k, name in enumerate(names) if plain["arms"] is None or name in plain["arms"]
         }
@@ -135,9 +134,8 @@ class Setup:
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
         self.context_size: int = terms["context"] or 0  # 0: there are none
-        self.by_arm = value_for_each_arm(policy)
         # Room for arms that join later, so that the programs need not be compiled for each.
-        room = n if self.by_arm else max(4, 1 << (n - 1).bit_length())
+        room = n if has_value_for_each_arm(policy) else max(4, 1 << (n - 1).bit_length())
         self.available = np.array([k in self.there for k in range(room)])
         blank = self._blank(room)
         self.program = Program(policy, terms["key"], self.available, blank, self.context_size)
@@ -147,14 +145,11 @@ class Setup:
         """The set-up after a change of the terms; it has the names of all arms that ever were."""
         terms, names = self.terms | change, list(self.names)
         names += [name for name in terms["arms"] if name not in names]
-        if len(names) > len(self.names) and self.by_arm:
-            each = f"{self.by_arm} has one value for each of {len(self.names)} arms"
-            raise Misuse(f"arms: one more given; {each}")
         return Setup(terms, names, policy_of(terms["policy"], custom))
 
     def remembers_as(self, old: Setup) -> bool:
         """Is what was learnt under old terms of use under these?"""
-        kinds = [(x.terms["kind"], x.unit, x.program.states.tree) for x in (self, old)]
+        kinds = [(jax.tree.structure(x.policy), x.unit, x.program.states) for x in (self, old)]
         return kinds[0] == kinds[1]
 
     def tick(self, amount: int) -> int:
@@ -582,19 +577,14 @@ class ServiceLedger:
             if own and (own.per_caller, own.counts) != (account.per_caller, account.counts):
                 must = f"a budget of another name, since {own.name} is booked by its per= and of="
                 raise bad("budgets", account.name, must)
-            # Of what was held before it began, or under a larger grant, no request is to blame
-            least = own.amount if own and own.paying == account.paying else LARGEST_AMOUNT
-            self.db.execute(
-                "UPDATE periods SET granted = max(granted, ?, min(charged, ?)) WHERE budget = ? AND begins = ?",
-                (account.amount, least, account.name, account.period(now)[0]),
-            )
+            # Of what was paid under a larger grant no request is to blame
+            raised = "UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?"
+            self.db.execute(raised, (account.amount, account.name, account.period(now)[0]))
         if old.terms["breaker"] != setup.terms["breaker"]:
             self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0")
         learnt = old.program.learnt(self.service["learnt"])
         if not setup.remembers_as(old):
             learnt = self._taught()
-        elif old.program.states != setup.program.states:
-            learnt = setup.program.widened(old.program, learnt)
         self._record(now, "terms", None, None, version, version=version, learnt=learnt)
         self._keep(now)
 
@@ -617,8 +607,4 @@ class ServiceLedger:
                 paid = setup.tick(likely[k] if cost is None else cost)
                 lesson = id, k, setup.reward_ticks(row["reward"]), paid, contexts.get(id)
                 lessons.append(Lesson(*lesson).words())
-        (rewarded,) = self.row("SELECT sum(rewarded) FROM arms")
-        about = setup.terms["policy"], len(lessons), rewarded or 0
-        level = logging.WARNING if len(lessons) < about[-1] else logging.INFO
-        _LOGGER.log(level, "%s was taught %d of %d outcomes", *about)
         return setup.program.learnt(b"".join((setup.program.first, *lessons)), _LEARNT_AT_ONCE)

@@ -22,7 +22,6 @@ from jaxbandits import policies
 from jaxbandits.core import (
     Feedback,
     FiniteSpec,
-    InputError,
     Observation,
     Policy,
     View,
@@ -48,13 +47,13 @@ def of_one_setting(policy: Any) -> Policy:
     return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), settings.policy)
 
 
-def policy_text(policy: Any, values: bool = True) -> str:
-    """``InFlight(policy=OmegaUCB(rho=0.3))``; the kind, ``InFlight(policy=OmegaUCB(rho))``."""
+def policy_text(policy: Any) -> str:
+    """``InFlight(policy=OmegaUCB(rho=0.3))``."""
     parts = []
     for field in dataclasses.fields(policy):
-        value, text = getattr(policy, field.name), ""
+        value = getattr(policy, field.name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            text = policy_text(value, values)
+            text = policy_text(value)
         elif field.metadata.get("static"):
             # Of a function it holds an address, which is another one in every process
             text = repr(value)
@@ -62,10 +61,10 @@ def policy_text(policy: Any, values: bool = True) -> str:
                 text = getattr(value, "__qualname__", type(value).__qualname__)
         elif value is None:
             continue
-        elif values:
+        else:
             dtype = np.int32 if field.metadata.get("integer") else np.float32
             text = _digits(np.asarray(value, dtype))
-        parts.append(f"{field.name}={text}" if text else field.name)
+        parts.append(f"{field.name}={text}")
     return f"{type(policy).__qualname__}({', '.join(parts)})"
 
 
@@ -93,14 +92,15 @@ def policy_of(text: str, custom: Policy | None) -> Policy:
         raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
 
 
-def value_for_each_arm(policy: Policy) -> str | None:
-    """The parameter that has a value for each arm, if there is one: then no arm may join."""
-    for path, leaf in jax.tree_util.tree_leaves_with_path(policy):
-        names = [part.name for part in path]
-        if np.ndim(leaf) and "features" not in names:  # those have a value for each number
-            return ".".join(names)
-    # Prices that are told with a context are as many as arms
-    return "priced" if getattr(policy, "priced", False) else None
+def has_value_for_each_arm(policy: Policy) -> bool:
+    """Has a parameter a value for each arm, or for prices told with a context? Then no arm joins."""
+    paths = [
+        [part.name for part in path]
+        for path, leaf in jax.tree_util.tree_leaves_with_path(policy)
+        if np.ndim(leaf)
+    ]
+    # Features have a value for each number of a context
+    return any("features" not in x for x in paths) or bool(getattr(policy, "priced", False))
 
 
 # --- States as words
@@ -143,13 +143,6 @@ def packed(tree: Any, numpy: Any = np) -> Any:
     """The words of a tree, of NumPy or of ``jax.numpy``."""
     leaves = [x.astype(np.int32) if x.dtype == bool else x for x in jax.tree.leaves(tree)]
     return numpy.concatenate([x.view(np.int32).ravel() for x in leaves])
-
-
-def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
-    """``narrow`` in the first places of ``wide``."""
-    places = np.array(wide)
-    places[tuple(slice(0, n) for n in np.shape(narrow))] = np.asarray(narrow)
-    return places
 
 
 # --- The two functions
@@ -234,11 +227,7 @@ class Program:
             self._choose, self._learn = compiled(tree, self.states, self.situations, d)
             self.choose(self.first, packed(situation))
         except Exception as problem:  # whatever a policy meets that asks for what no service has
-            if isinstance(problem, InputError) and str(problem).startswith(name):
-                raise
-            if situation.view.left is None:
-                raise bad("budgets", (), f"at least one for {name}, which reads them") from None
-            may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer"
+            may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer with budgets"
             raise bad("policy", name, f"{may_be} ({brief(problem, 90)})") from None
         self.learnt(self.first + bytes(4 * (4 + d)))
 
@@ -271,8 +260,3 @@ class Program:
     def state(self, memory: bytes) -> Any:
         """What it remembers, as the policy knows it, in arrays of NumPy."""
         return self.states.split(np.frombuffer(self.learnt(memory), np.int32))
-
-    def widened(self, narrow: Program, memory: bytes) -> bytes:
-        """What was learnt where there was room for fewer arms."""
-        states = self.state(self.first), narrow.state(memory)
-        return packed(jax.tree.map(in_first_places, *states)).tobytes()

@@ -71,8 +71,7 @@ class Budget:
             calendar in ``zone``; or a number of seconds, whose periods begin at multiples of it
             since the agent's ``start``. Of requests also ``"ever"``: a stock that is sold once.
         arms: the names of the arms that it pays for; None: all, also those that join later.
-        name: for messages and reports.
-        zone: the time zone of days, weeks and months, by its name.
+        name, zone: for messages and reports; the time zone of days, weeks and months, by its name.
         per: None, one for all; or ``"caller"``, a cap of ``amount`` for each who is named in
             ``choose(caller=…)``.
         of: ``"money"``, or ``"requests"``: then the arms close when so many were served in the
@@ -163,7 +162,7 @@ def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str
     terms = dict(arguments)
     for name, value in arguments.items():
         if name == "policy":
-            terms |= {"policy": policy_text(value), "kind": policy_text(value, values=False)}
+            terms["policy"] = policy_text(value)
         elif name == "arms":
             if not isinstance(value, Mapping) or not value:
                 must = "a bound for each name, such as {'small': 0.01, 'large': 0.2}"
