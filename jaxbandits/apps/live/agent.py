@@ -234,15 +234,13 @@ class Agent:
                     db.execute("ROLLBACK")
                 yield ledger
                 db.execute("COMMIT" if write else "ROLLBACK")
-            except Broken:
-                raise
             except (sqlite3.Error, OSError) as problem:
                 moved = "it was moved or deleted: make the agent anew"
                 reason = moved if isinstance(problem, OSError) else problem
                 raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
             except InputError as wrong:
-                is_own = isinstance(wrong, Misuse) or not serving
-                raise (wrong if is_own else Misuse(str(wrong))) from None
+                is_said = isinstance(wrong, Misuse) or not serving
+                raise (wrong if is_said else Misuse(str(wrong))) from None
             finally:
                 with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
                     if db.in_transaction:
@@ -457,8 +455,7 @@ class Agent:
     def left(self, caller: str | None = None) -> dict[str, float]:
         """What each budget may still spend in this period, by name; below 0 where it is overspent.
 
-        With a ``caller`` also what is left of that caller's budgets. A budget of requests has a
-        number of requests.
+        With a ``caller`` also of that caller's budgets; requests, where it is a budget of these.
         """
         with self._transaction(write=False) as ledger:
             now, rest = self._reading(ledger), {}

@@ -9,6 +9,7 @@ first state that is still kept a replay lets the events happen again by the same
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -93,11 +94,6 @@ def check_format(db: sqlite3.Connection) -> None:
         raise sqlite3.DatabaseError(f"{others}; it must be of format {FORMAT}")
 
 
-def numbers_of(context: bytes | None) -> np.ndarray | None:
-    """The numbers of a context, from its bytes."""
-    return None if context is None else np.frombuffer(context, np.float32)
-
-
 class BudgetAccount:
     """A budget as the ledger keeps it."""
 
@@ -180,20 +176,15 @@ class Setup:
 
     def context_bytes(self, context: Any) -> bytes | None:
         """What is known of a request, checked."""
-        if not self.context_size:
-            if context is not None:
-                must = "left out, since the agent was made without `context`"
-                raise bad("context", context, must)
-            return None
-        try:
-            with np.errstate(over="ignore"):
-                row = np.asarray(context, np.float32)
-            if row.shape == (self.context_size,) and np.isfinite(row).all():
+        size = self.context_size
+        with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore"):
+            row = np.asarray(context, np.float32) if size else None
+            if row is None and context is None:
+                return None
+            if row is not None and row.shape == (size,) and np.isfinite(row).all():
                 return row.tobytes()
-        except (TypeError, ValueError):  # they are no numbers
-            pass
-        must = f"the {self.context_size} numbers that are known of this request, all finite"
-        raise bad("context", context, must)
+        must = f"the {size} numbers that are known of this request, all finite"
+        raise bad("context", context, must if size else "left out: the agent was made without it")
 
     def place(self, name: Any) -> int:
         """The place of an arm that is there."""
@@ -402,13 +393,13 @@ class ServiceLedger:
 
     def find(self, id: Any) -> Any:
         """A request that may be answered."""
-        whole = isinstance(id, (int, np.integer)) and not isinstance(id, bool)
-        row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
+        row, whole = None, isinstance(id, (int, np.integer)) and not isinstance(id, bool)
+        if whole:
+            row = self.row("SELECT * FROM tickets WHERE id = ?", int(id))
         if row is None:
-            existed = whole and 1 <= id <= self.service["round"]
-            reason = "settled, or given up and forgotten" if existed else "never given, or is none"
-            wrong = bad("ticket", id, f"one that is open; it was {reason}")
-            raise (Settled if existed else Misuse)(str(wrong))
+            kind = Settled if whole and 1 <= id <= self.service["round"] else Misuse
+            was = "settled, or given up and forgotten" if kind is Settled else "never given"
+            raise kind(str(bad("ticket", id, f"one that is open; it was {was}")))
         return row
 
     def settle(
