@@ -286,8 +286,9 @@ class Agent:
             setup = old.changed(change, custom)  # it compiles: nobody need wait meanwhile
             with self._transaction() as ledger:
                 if ledger.service["version"] == version:
+                    ledger.change(self._time(ledger), setup, arguments)
                     ledger.policy = setup.policy
-                    return ledger.change(self._time(ledger), setup, arguments)
+                    return
 
     # --- requests ----------------------------------------------------------------------------------------------
 

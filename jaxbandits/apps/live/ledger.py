@@ -135,7 +135,7 @@ class Setup:
         self.available = np.array([k in self.there for k in range(room)])
         blank = self._blank(room)
         self.program = Program(policy, terms["key"], self.available, blank, self.context_size)
-        self.blank, self.places = packed(blank), self.program.situations.places()
+        self.blank, self.places = packed(blank).tolist(), self.program.situations.places()
 
     def changed(self, change: dict[str, Any], custom: Policy | None) -> Setup:
         """The set-up after a change of the terms; it has the names of all arms that ever were."""
@@ -239,7 +239,7 @@ class ServiceLedger:
 
     def is_current(self) -> bool:
         """Read the service's row; are its terms those of the set-up?"""
-        self.service = dict(self.row("SELECT * FROM service"))
+        self.service = dict(zip(_SERVICE, self.row("SELECT * FROM service"), strict=True))
         return self.service["version"] == self._version
 
     def load(self) -> None:
@@ -333,9 +333,9 @@ class ServiceLedger:
             return None, ready, arms
         # As words, where the policy's views have them; nothing else may reach it
         words, (view, open), n = setup.blank.copy(), setup.places, len(arms)
-        words[view.round] = service["round"] + 1
+        words[view.round] = [service["round"] + 1]
         words[view.available] = [k in ready for k in range(setup.available.size)]
-        words[open][:n] = [arm["open"] for arm in arms]
+        words[open.start : open.start + n] = [arm["open"] for arm in arms]
         if left := view.left:
             periods, money = [x.period(now) for x in setup.paced], []
             for account in setup.paced:
@@ -345,10 +345,11 @@ class ServiceLedger:
             words[left.part] = [x % ticks.ONE for x in money]
             ahead = self.forecast().ahead(periods, now, service["seen"])
             words[left.requests], words[left.total] = ahead
-            words[left.bound][:n] = [setup.tick(arm["hold"]) for arm in arms]
+            bounds = [setup.tick(arm["hold"]) for arm in arms]
+            words[left.bound.start : left.bound.start + n] = bounds
         if context:
-            words[view.context] = np.frombuffer(context, np.int32)
-        return words, ready, arms
+            words[view.context] = np.frombuffer(context, np.int32).tolist()
+        return np.array(words, np.int32), ready, arms
 
     def choose(
         self, now: float, context: bytes | None = None, **conditions: Any
@@ -417,7 +418,8 @@ class ServiceLedger:
         as a failure. Where the cost is not known the arm's mean cost is taught.
         """
         service, setup, id, k = self.service, self.setup, request["id"], request["arm"]
-        arm, late = dict(self.row("SELECT * FROM arms WHERE id = ?", k)), request["lost"] > 0
+        row, late = self.row("SELECT * FROM arms WHERE id = ?", k), request["lost"] > 0
+        arm = dict(zip(("id", "name", *_ARM), row, strict=True))
         learnt, bound = service["learnt"], max(setup.bounds[k], request["held"])
         teaches = reward is not None and request["lost"] != _FAILED
         failed, likely, charged = teaches and do != "learn", cost, cost
@@ -547,14 +549,15 @@ class ServiceLedger:
 
     # --- other terms -----------------------------------------------------------------------------------------------
 
-    def change(
-        self,
-        now: float,
-        setup: Setup,
-        arguments: Mapping[str, Any] | None = None,
-    ) -> None:
+    def change(self, now: float, setup: Setup, arguments: Mapping[str, Any] | None) -> None:
         """Other terms from now on; what was charged and learnt stays."""
         old, version, requests = self.setup, self._version + 1, self.rows("SELECT * FROM tickets")
+        books = {x.name: (x.per_caller, x.counts) for x in old.accounts}
+        for account in setup.accounts:
+            kind = account.per_caller, account.counts
+            if books.get(account.name, kind) != kind:
+                must = "another name, since it is booked by the per= and of= that it had"
+                raise bad("budgets", account.name, must)
         for request in requests:  # other budgets may pay for them
             self.charge(request, -request["held"], -1)
         texts = dumped(setup.terms), arguments and dumped(arguments)
@@ -562,12 +565,7 @@ class ServiceLedger:
         self._adopt(setup, version)
         for request in requests:
             self.charge(request, request["held"], 1)
-        books = {x.name: x for x in old.accounts}
         for account in setup.accounts:
-            own = books.get(account.name)
-            if own and (own.per_caller, own.counts) != (account.per_caller, account.counts):
-                must = f"a budget of another name, since {own.name} is booked by its per= and of="
-                raise bad("budgets", account.name, must)
             # Of what was paid under a larger grant no request is to blame
             raised = "UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?"
             self.db.execute(raised, (account.amount, account.name, account.period(now)[0]))

@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import functools
 import math
+import struct
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -159,7 +160,7 @@ class Lesson(NamedTuple):
 
     def words(self) -> bytes:
         """As the memory notes it."""
-        return np.array(self[:4], np.int32).tobytes() + (self.context or b"")
+        return struct.pack("=4i", *self[:4]) + (self.context or b"")
 
 
 class Situation(NamedTuple):

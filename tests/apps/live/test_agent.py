@@ -93,13 +93,6 @@ def test_a_request_is_settled_once() -> None:
     assert [x.id for x in agent.open()] == [1] and memory(agent).pulls.tolist() == [0, 1, 0, 0]
 
 
-def test_every_open_request_has_a_round_of_its_own() -> None:
-    agent = new_agent(Clock(), policy=BudgetedThompson(), budgets=())
-    for ticket in agent.choose(n=12):
-        agent.learn(ticket, reward=1.0, cost=0.005)
-    assert len({x.arm for x in agent.choose(n=8)}) > 1
-
-
 # --- money
 
 

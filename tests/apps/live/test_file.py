@@ -494,20 +494,3 @@ def test_a_policy_of_ones_own_must_be_given(file: Path) -> None:
         with pytest.raises(jb.InputError, match=r"policy: None given; .*Mine\(alpha=0.0625\)"):
             call(file)
         call(file, policy=Mine())
-
-
-def test_old_events_go_however_few_there_are(file: Path) -> None:
-    clock = Clock()
-    agent = new_agent(clock, file=file, retention=2 * HOUR)
-    for _ in range(5):
-        agent.learn(agent.choose(), reward=1.0, cost=0.01)
-    clock.now = 3 * HOUR
-    agent.choose()
-    kept = list(jb.live.events(file))
-    assert [event["t"] for event in kept] == [3 * HOUR] and kept[0]["n"] == 11
-    for clock.now in np.arange(3 * HOUR, 30 * HOUR, HOUR / 20):
-        agent.cancel(agent.choose())
-        times = [event["t"] for event in jb.live.events(file)]
-        assert times[0] > clock.now - 2 * HOUR * 9 / 8 - HOUR / 10
-        assert times[0] <= max(clock.now - 2 * HOUR, 0) + HOUR / 10 or times[0] == 3 * HOUR
-    assert jb.live.audit(file)["problems"] == []
