@@ -105,7 +105,8 @@ class Forecast:
 
     def __init__(self, start: float, state: Sequence[Any] | None):
         self._start, self._ends = start, dict[float, float]()
-        self.slot, self._arrivals, self._expected, table = state or (None, 0.0, 0.0, [1.0] * 24)
+        past: Sequence[Any] = state or (None, 0.0, 0.0, [1.0] * 24)
+        self.slot, self._arrivals, self._expected, table = past
         self.table = list(table)
 
     def plain(self) -> list[Any]:

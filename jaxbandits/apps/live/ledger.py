@@ -164,8 +164,8 @@ class Setup:
             nothing, one = ticks.split(np.zeros(d, np.int64)), np.ones(d, np.int32)
             amount = ticks.split(np.array([self.total(x.amount) for x in self.paced]))
             scope = np.array([[k in x.arms for k in range(room)] for x in self.paced])
-            renews = *nothing, amount, amount, None, one, one, np.zeros(d, bool)
-            allowance = Allowance(*renews, np.full(room, ticks.ONE, np.int32), scope)
+            renews: Any = *nothing, amount, amount, None, one, one, np.zeros(d, bool)
+            allowance = Allowance(*renews, np.full(room, ticks.ONE, np.int32), scope)  # type: ignore[arg-type]
         context = np.zeros(n, np.float32) if n else None
         view = View(np.int32(1), allowance, np.arange(room) == 0, context)  # type: ignore[arg-type]
         return Situation(view, np.zeros(room, np.int32))
@@ -446,7 +446,7 @@ class ServiceLedger:
         if teaches:
             arm["rewarded"] += 1
             arm["reward"] += reward
-            arm["reward2"] += reward * reward
+            arm["reward2"] += reward * reward  # type: ignore[operator]
             in_ticks = setup.reward_ticks(reward), setup.tick(likely)  # type: ignore[arg-type]
             learnt = setup.program.noted(learnt, Lesson(id, k, *in_ticks, request["context"]))
         if do == "learn":

@@ -639,7 +639,11 @@ class Stubborn(MUCB):
         ("arm", lambda x: x.change(arms={"none": None}), {}),
         (r"arms\['i'\]", lambda x: x.change(arms={"i": -1}), {}),
         ("change", lambda x: x.change(unit=3.0), {}),
-        ("arms", lambda x: x.change(arms={"d": 0.1}), {"policy": FixedSplit([1.0, 2.0, 3.0])}),
+        (
+            r"FixedSplit\.weights",
+            lambda x: x.change(arms={"d": 1}),
+            {"policy": FixedSplit([1.0] * 3)},
+        ),
         (r"day\.arms", lambda x: x.change(budgets=[Budget(1, DAY, ("none",), name="day")]), {}),
         ("budgets", lambda x: x.change(budgets=[Budget(1, DAY, name="day", of="requests")]), {}),
         *(("context", lambda x, c=c: x.choose(context=c), SEES) for c in NO_CONTEXTS),
