@@ -154,8 +154,7 @@ class Agent:
         """The agent of a file that is there, on the terms in it: to show its numbers, say.
 
         Args:
-            file: the file.
-            policy: needed for a class of your own; those of ``jb.policies`` are made again.
+            file, policy: its place; needed for a class of your own alone.
             **options: ``clock``, ``tolerance``, ``patience``, ``sync``, as for a new agent.
         """
         agent = cls.__new__(cls)
@@ -308,10 +307,9 @@ class Agent:
         or has no request left.
 
         Args:
-            n: how many; then a list is given.
-            available: the names that may serve; default all.
-            caller: who asks; needed where a budget is ``per="caller"``.
-            request: a name of yours, for the events.
+            n, available: how many (then a list is given); the names that may serve, default all.
+            caller, request: who asks, needed where a budget is ``per="caller"``; a name of yours,
+                for the events.
             context: what is known of the request, as many numbers as the agent was made for.
         """
         names = None if available is None else list(available)
@@ -336,10 +334,8 @@ class Agent:
         cost above the arm's bound is booked and learnt.
 
         Args:
-            ticket: or its id.
-            reward: from 0 to ``reward_bound``; None where it is not known: then only the money is
-                settled.
-            cost: in money, at least 0; a number, a :class:`~decimal.Decimal` or its text.
+            ticket, cost: or its id; money, at least 0: a number, a ``Decimal`` or its text.
+            reward: from 0 to ``reward_bound``; None where it is not known, and not learnt.
 
         Raises:
             Settled: the request was settled before.
@@ -396,8 +392,8 @@ class Agent:
         as old: then it is forgotten, and an answer is :class:`Settled`.
 
         Args:
-            older_than: seconds.
-            failed: does the policy learn that they failed, and the breaker count them?
+            older_than, failed: seconds; does the policy learn that they failed, and the breaker
+                count them?
 
         Returns:
             The tickets that are given up now.

@@ -112,7 +112,7 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
 
     Args:
         file: the file of an agent, which may go on meanwhile; nothing is written.
-        policy: needed for a class of your own; those of ``jb.policies`` are made again.
+        policy: needed for a class of your own.
 
     Returns:
         The numbers of ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for
@@ -157,13 +157,11 @@ def propensities(
     is 1. Money, open requests and available arms are those of the decision.
 
     Args:
-        file, policy: as of :func:`audit`; events that are not kept are left out.
-        samples, seed: draws for each decision.
+        file, policy, samples, seed: as of :func:`audit`; draws for each decision.
 
     Yields:
-        For each request that was served: its ``id`` and your ``request`` name (or None), by which
-        it is joined with the events and with your data; the ``arm``, its ``propensity``, and the
-        ``error`` of that (0 where exact).
+        For each request that was served: its ``id``, your ``request`` name (or None), the ``arm``,
+        its ``propensity``, and the ``error`` of that (0 where exact).
 
     Example:
         >>> import os, tempfile, jax
