@@ -164,8 +164,9 @@ class Setup:
             nothing, one = ticks.split(np.zeros(d, np.int64)), np.ones(d, np.int32)
             amount = ticks.split(np.array([self.total(x.amount) for x in self.paced]))
             scope = np.array([[k in x.arms for k in range(room)] for x in self.paced])
-            renews: Any = *nothing, amount, amount, None, one, one, np.zeros(d, bool)
-            allowance = Allowance(*renews, np.full(room, ticks.ONE, np.int32), scope)  # type: ignore[arg-type]
+            ahead, bound = (one, one, np.zeros(d, bool)), np.full(room, ticks.ONE, np.int32)
+            parts: Any = *nothing, amount, amount, None, *ahead, bound, scope
+            allowance = Allowance(*parts)
         context = np.zeros(n, np.float32) if n else None
         view = View(np.int32(1), allowance, np.arange(room) == 0, context)  # type: ignore[arg-type]
         return Situation(view, np.zeros(room, np.int32))
