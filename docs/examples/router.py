@@ -58,7 +58,6 @@ def serve(file, days):
         arms=BOUNDS,
         reward_bound=1.0,
         budgets=[jb.live.Budget(DAILY, DAY, name="day")],
-        traffic=jb.live.Traffic(FORECAST, slot=HOUR),
         key=jax.random.key(0),
         file=file,
         hold=0.99,

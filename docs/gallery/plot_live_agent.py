@@ -25,7 +25,6 @@ def serve(policy, seed):
         arms={name: 4 * price for name, (price, _) in BACK_ENDS.items()},
         reward_bound=1.0,
         budgets=[jb.live.Budget(BUDGET, every=DAY)],
-        traffic=jb.live.Traffic([REQUESTS // 8] * 8, slot=DAY / 8),
         key=jax.random.key(seed),
         clock=lambda: now[0],
     )

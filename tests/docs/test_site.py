@@ -54,8 +54,7 @@ HANDED_BACK = {
     "StorageError": "raised by sweep", "Subject": "testing.check_policy", "SweepResult": "sweep",
     "AsLogged": "replay", "RuleValue": "off_policy",
     "Ticket": "live.Agent", "Total": "core.ticks", "Trajectory": "rollout", "Tuned": "tune",
-    "Unpayable": "raised by live.Agent", "UnfinishedError": "raised by sweep",
-    "View": "testing.episode",
+    "UnfinishedError": "raised by sweep", "View": "testing.episode",
 }  # fmt: skip
 # Bases to derive from: their example is a page that derives from them, or a class of this package.
 DERIVED_FROM = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -85,12 +86,13 @@ RENEWING = jb.Renewing(AMOUNT, EVERY, REQUESTS, EXPECTED, CARRIES)
 
 
 @cache
-def lanes(name: str) -> jb.Trajectory:
+def lanes(name: str, carries: tuple[bool, ...] = CARRIES) -> jb.Trajectory:
     """Some lanes of a policy, ``[run, round]``."""
     policy = InFlight(POLICIES[name], bound=BOUNDS)
+    renewing = dataclasses.replace(RENEWING, carry_over=carries)
 
     def lane(run: jax.Array) -> jb.Trajectory:
-        return jb.rollout(policy, world(), RENEWING, key=KEY, rounds=ROUNDS, replicate=run)
+        return jb.rollout(policy, world(), renewing, key=KEY, rounds=ROUNDS, replicate=run)
 
     return jax.device_get(jax.jit(jax.vmap(lane))(jnp.arange(RUNS)))
 
@@ -121,10 +123,10 @@ def delays(run: int, arms: np.ndarray) -> np.ndarray:
     return np.where(later < table.size, later, 1 << 30)
 
 
-def fresh_twin() -> Twin:
+def fresh_twin(carries: tuple[bool, ...]) -> Twin:
     budgets = [
         Budget(int(a * ticks.ONE), e, set(range(3)) if g is None else set(g), c)
-        for a, e, g, c in zip(AMOUNT, EVERY, GROUPS, CARRIES, strict=True)
+        for a, e, g, c in zip(AMOUNT, EVERY, GROUPS, carries, strict=True)
     ]
     return Twin([int(b * ticks.ONE) for b in BOUNDS], budgets, PATIENCE)
 
@@ -143,10 +145,13 @@ class Round(NamedTuple):
 
 
 def replayed(
-    name: str, run: int, booked: Callable[[Round], None] = lambda now: None
+    name: str,
+    run: int,
+    booked: Callable[[Round], None] = lambda now: None,
+    carries: tuple[bool, ...] = CARRIES,
 ) -> Iterator[Round]:
     """A lane's decisions, round by round; ``booked`` is told of each before arrivals."""
-    lane, twin = jax.tree.map(lambda x: x[run], lanes(name)), fresh_twin()
+    lane, twin = jax.tree.map(lambda x: x[run], lanes(name, carries)), fresh_twin(carries)
     wait = delays(run, lane.action)
     for i, arm in enumerate(lane.action.tolist()):
         slot, values = int(SLOTS[i]), jax.tree.map(lambda x, i=i: x[i], lane)
@@ -229,12 +234,12 @@ class Forecast:
 
 def serve(name: str, run: int) -> None:
     """The same requests, delays, losses and reservations: the same decisions and state."""
-    rounds, now = list(replayed(name, run)), [0.0]
+    rounds, now = list(replayed(name, run, carries=(False, False))), [0.0]
     key = jax.random.wrap_key_data(domain_words(streams.root_key(KEY), 0, run, Domain.POLICY))
     names = ("a", "b", "c")
     budgets = [
-        jb.live.Budget(a, float(e), None if g is None else tuple(names[k] for k in g), c, str(j))
-        for j, (a, e, g, c) in enumerate(zip(AMOUNT, EVERY, GROUPS, CARRIES, strict=True))
+        jb.live.Budget(a, float(e), None if g is None else tuple(names[k] for k in g), str(j))
+        for j, (a, e, g) in enumerate(zip(AMOUNT, EVERY, GROUPS, strict=True))
     ]
     agent = jb.live.Agent(
         POLICIES[name],
@@ -485,7 +490,7 @@ def test_those_who_pace_say_what_they_miss():
         jb.simulate(
             InFlight(PricePacer()), Delayed(FiniteArms.empirical(logs())), jb.Horizon(5), key=KEY
         )
-    with pytest.raises(jb.InputError, match=r"budgets: \(\) given"):
+    with pytest.raises(jb.InputError, match="a pacer with budgets"):
         jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, key=KEY)
 
 

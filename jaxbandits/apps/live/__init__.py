@@ -2,9 +2,8 @@
 
 from jaxbandits.apps.live.agent import Agent, Ticket
 from jaxbandits.apps.live.auditing import audit, events, propensities
-from jaxbandits.apps.live.errors import Broken, Misuse, Settled, Unpayable
-from jaxbandits.apps.live.metrics import prometheus
-from jaxbandits.apps.live.terms import Breaker, Budget, Traffic
+from jaxbandits.apps.live.errors import Broken, Misuse, Settled
+from jaxbandits.apps.live.terms import Breaker, Budget
 
 __all__ = [
     "Agent",
@@ -14,10 +13,7 @@ __all__ = [
     "Misuse",
     "Settled",
     "Ticket",
-    "Traffic",
-    "Unpayable",
     "audit",
     "events",
-    "prometheus",
     "propensities",
 ]

@@ -19,17 +19,15 @@ from decimal import Decimal
 from typing import Any
 
 import jax
-import numpy as np
 
 from jaxbandits.apps.live.clock import Clock
-from jaxbandits.apps.live.errors import Broken, Misuse, Unpayable
-from jaxbandits.apps.live.ledger import Pupil, ServiceLedger, Setup, check_format, place_of
+from jaxbandits.apps.live.errors import Broken, Misuse
+from jaxbandits.apps.live.ledger import ServiceLedger, Setup, check_format
 from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import (
     BILLION,
     Breaker,
     Budget,
-    Traffic,
     billionths,
     check_name,
     checked_terms,
@@ -37,13 +35,12 @@ from jaxbandits.apps.live.terms import (
     path_of,
 )
 from jaxbandits.core import InputError, Policy, bad, streams, ticks
-from jaxbandits.policies.wrappers import Around
 from jaxbandits.tools import number, positive_number, whole_number
 
 _USUAL_BREAKER = Breaker()
 # What a file keeps for ever: its numbers are in these
 _FIXED = ("reward_bound", "key", "start", "context")
-_CHANGE = ("budgets", "traffic", "hold", "lost", "breaker", "times_bound", "retention")
+_CHANGE = ("policy", "arms", "budgets", "hold", "lost", "breaker", "retention")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,10 +48,8 @@ class Ticket:
     """A request that was assigned to an arm.
 
     Attributes:
-        id: its number, which is that of its round.
-        arm: the arm that serves it.
-        reserved: money held for it.
-        time: when it was decided.
+        id, arm: its number, which is that of its round; the arm that serves it.
+        reserved, time: money held for it; when it was decided.
     """
 
     id: int
@@ -77,33 +72,24 @@ class Agent:
         policy: any policy for finitely many arms; ``OmegaUCB`` for reward per money, ``PricePacer``
             or ``EvenPace`` where budgets are to last, ``ContextualPacer`` where it sees the
             request. Inside ``Discounted`` where prices and quality change.
-        arms: names, and the most that a request to each can cost, in money; 0 for an arm that is
-            free.
-        reward_bound: rewards are from 0 to this.
-        key: ``jax.random.key(seed)``.
+        arms: names, and the most that a request to each can cost, in money; 0 for a free one.
+        reward_bound, key: rewards are from 0 to this; ``jax.random.key(seed)``.
         budgets: see :class:`Budget`; none: nothing is ever refused.
-        traffic: how many requests are expected, for policies that pace; see :class:`Traffic`.
         context: how many numbers are known of a request; each :meth:`choose` is then given its own.
         file: where all is kept; None: in memory. With a file that is there the agent goes on.
-            Arguments that differ from those of its last start become the terms; what
-            :meth:`change`, :meth:`add_arm` and :meth:`remove_arm` did since stays.
+            Arguments that differ from those of its last start become the terms; the others stay
+            as :meth:`change` left them.
         hold: what an open request holds: the ``"bound"`` of its arm, or a quantile of the arm's
             last thousand costs, such as 0.99: then dear arms are payable for longer, and costs
             above it may overspend a period (by ``at_risk`` of :meth:`statistics` at most).
         lost: the charge for a request whose cost nobody knows (:meth:`expire`, :meth:`fail`): the
-            ``"mean"`` of its arm's costs, which is right on average if those requests cost what
-            others do, or its ``"bound"``.
-        breaker: when an arm that fails again and again is set aside, see :class:`Breaker`; None:
-            never.
-        times_bound: a cost above so many times its arm's bound is refused (a wrong unit?), unless
-            it is confirmed.
-        retention: seconds that events are kept for :func:`events` and :func:`audit`; default 90
-            days.
+            ``"mean"`` of its arm's costs, or its ``"bound"``.
+        breaker: when a failing arm is set aside, see :class:`Breaker`; None: never.
+        retention: seconds that events are kept for :func:`events` and :func:`audit`.
         start: when periods of so many seconds begin, in seconds of the clock.
-        clock: a function that gives the time, default :func:`time.time`.
-        tolerance: a reading further than so many seconds from what it can be is refused, until
-            :meth:`resume` takes it at its word. Default: an hour, by :func:`time.monotonic`; for
-            your own clock a week, by the last event.
+        clock, tolerance: a function that gives the time; a reading further than so many seconds
+            from what it can be (default: an hour, by :func:`time.monotonic`; for your own clock a
+            week, by the last event) is refused, until :meth:`resume` takes it at its word.
         patience: seconds to wait for calls of other processes.
         sync: wait for the disk after every call. Without it the last calls may be lost when the
             machine dies, but not when a process does.
@@ -135,13 +121,11 @@ class Agent:
         reward_bound: float,
         key: Any,
         budgets: Sequence[Budget] = (),
-        traffic: Traffic | None = None,
         context: int | None = None,
         file: Any = None,
         hold: float | str = "bound",
         lost: str = "mean",
         breaker: Breaker | None = _USUAL_BREAKER,
-        times_bound: float = 100.0,
         retention: float = 90 * 86400.0,
         start: float = 0.0,
         clock: Callable[[], float] = time.time,
@@ -151,11 +135,9 @@ class Agent:
     ):
         words = jax.random.key_data(streams.root_key(key))
         policy = of_one_setting(policy)
-        terms = dict(
-            policy=policy, arms=arms, budgets=budgets, traffic=traffic, hold=hold, lost=lost
-        )
-        terms |= dict(breaker=breaker, times_bound=times_bound, retention=retention)
-        terms |= dict(reward_bound=reward_bound, start=start, context=context)
+        terms = dict(policy=policy, arms=arms, budgets=budgets, hold=hold, lost=lost)
+        terms |= dict(breaker=breaker, retention=retention, reward_bound=reward_bound)
+        terms |= dict(start=start, context=context)
         key_words = [int(number("key", word)) for word in words]
         arguments = checked_terms(terms, arms) | {"key": key_words}
         # Compiled before the file is touched: a first start that fails leaves nothing behind.
@@ -172,8 +154,7 @@ class Agent:
         """The agent of a file that is there, on the terms in it: to show its numbers, say.
 
         Args:
-            file: the file.
-            policy: needed for a class of your own; those of ``jb.policies`` are made again.
+            file, policy: its place; needed for a class of your own alone.
             **options: ``clock``, ``tolerance``, ``patience``, ``sync``, as for a new agent.
         """
         agent = cls.__new__(cls)
@@ -214,7 +195,7 @@ class Agent:
                     # Whoever closes a file that is there lets go of the locks that SQLite holds on
                     # it in this process.
                     os.close(os.open(self._place, os.O_RDWR | os.O_CREAT, 0o600))
-                self._inode = place_of(self._place)
+                self._inode = self._place.stat().st_ino
             place, wait = self._place or ":memory:", self._patience
             db = sqlite3.connect(place, timeout=wait, isolation_level=None, check_same_thread=False)
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -252,17 +233,13 @@ class Agent:
                     db.execute("ROLLBACK")
                 yield ledger
                 db.execute("COMMIT" if write else "ROLLBACK")
-            except Broken:
-                raise
             except (sqlite3.Error, OSError) as problem:
                 moved = "it was moved or deleted: make the agent anew"
                 reason = moved if isinstance(problem, OSError) else problem
                 raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
-            except UnicodeEncodeError as wrong:
-                raise Misuse(str(bad("text", wrong.object, "text, whose UTF-8 there is"))) from None
             except InputError as wrong:
-                is_own = isinstance(wrong, Misuse) or not serving
-                raise (wrong if is_own else Misuse(str(wrong))) from None
+                is_said = isinstance(wrong, Misuse) or not serving
+                raise (wrong if is_said else Misuse(str(wrong))) from None
             finally:
                 with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
                     if db.in_transaction:
@@ -290,19 +267,8 @@ class Agent:
         if wrong := [name for name in _FIXED if arguments[name] != last[name]]:
             others = f"its terms are others ({', '.join(wrong)})"
             raise InputError(f"file: {others}; it must be the file of this agent")
-        differing = {name: value for name, value in arguments.items() if value != last[name]}
-
-        def change_of(setup: Setup) -> dict[str, Any]:
-            if "arms" not in differing:
-                return differing
-            # Arms that joined or left since stay as they are
-            now, before, there = differing["arms"], last["arms"], setup.terms["arms"]
-            arms = there | {arm: now[arm] for arm in now if now[arm] != before.get(arm)}
-            stay = {arm: arms[arm] for arm in arms if arm in now or arm not in before}
-            return differing | {"arms": stay}
-
-        if differing:
-            self._change(change_of, arguments)
+        if differing := {name: value for name, value in arguments.items() if value != last[name]}:
+            self._change(lambda setup: differing, arguments)
 
     def _change(
         self,
@@ -315,19 +281,13 @@ class Agent:
             with self._transaction(write=False) as ledger:
                 old, version = ledger.setup, ledger.service["version"]
                 change = change_of(old)
-                custom = ledger.policy if policy is None else of_one_setting(policy)
-            # A compile, and a pupil's lessons: nobody need wait meanwhile
-            setup = old.changed(change, custom)
-            pupil = None if setup.remembers_as(old) else Pupil(setup)
-            more = pupil is not None
-            while more:
-                with self._transaction(write=False) as ledger:
-                    part = pupil.read(ledger)  # type: ignore[union-attr]
-                more = pupil.learn(part)  # type: ignore[union-attr]
+                custom = ledger.policy if policy is None else policy
+            setup = old.changed(change, custom)  # it compiles: nobody need wait meanwhile
             with self._transaction() as ledger:
                 if ledger.service["version"] == version:
+                    ledger.change(self._time(ledger), setup, arguments)
                     ledger.policy = setup.policy
-                    return ledger.change(self._time(ledger), setup, arguments, pupil)
+                    return
 
     # --- requests ----------------------------------------------------------------------------------------------
 
@@ -339,7 +299,6 @@ class Agent:
         caller: str | None = None,
         request: Any = None,
         context: Any = None,
-        must: bool = False,
     ) -> Any:
         """Decide about a request, or about ``n``: a :class:`Ticket` each.
 
@@ -348,12 +307,10 @@ class Agent:
         or has no request left.
 
         Args:
-            n: how many; then a list is given.
-            available: the names that may serve; default all.
-            caller: who asks; needed where a budget is ``per="caller"``.
-            request: a name of yours, for the events.
+            n, available: how many (then a list is given); the names that may serve, default all.
+            caller, request: who asks, needed where a budget is ``per="caller"``; a name of yours,
+                for the events.
             context: what is known of the request, as many numbers as the agent was made for.
-            must: raise :class:`Unpayable` instead of giving None; for one request.
         """
         names = None if available is None else list(available)
         conditions: dict[str, Any] = {"available": names, "caller": caller}
@@ -365,21 +322,10 @@ class Agent:
             now, times = self._time(ledger), 1 if n is None else whole_number("n", n, 1)
             context_bytes = ledger.setup.context_bytes(context)
             requests = [ledger.choose(now, context_bytes, **conditions) for _ in range(times)]
-            refused = must and requests[0] is None
-            renews = ledger.renews_at(now, names, caller) if refused else None
-        if refused:
-            reason = "no arm can be paid, or has requests left"
-            if renews is None:
-                reason = "the policy keeps the money for later requests"
-            if not (ledger.setup.there if names is None else names):
-                reason = "there is no arm"
-            raise Unpayable(f"{reason}; renews_at says {renews}", renews)
         tickets = [None if x is None else self._ticket(x) for x in requests]
         return tickets[0] if n is None else tickets
 
-    def learn(
-        self, ticket: Ticket | int, *, reward: Any = None, cost: Any, confirm: bool = False
-    ) -> None:
+    def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any) -> None:
         """The outcome of a request, once for each, in any order; money that was held and not spent
         is free again.
 
@@ -388,30 +334,25 @@ class Agent:
         cost above the arm's bound is booked and learnt.
 
         Args:
-            ticket: or its id.
-            reward: from 0 to ``reward_bound``; None where it is not known: then only the money is
-                settled.
-            cost: in money, at least 0; a number, a :class:`~decimal.Decimal` or its text.
-            confirm: book also a cost above ``times_bound`` times its bound.
+            ticket, cost: or its id; money, at least 0: a number, a ``Decimal`` or its text.
+            reward: from 0 to ``reward_bound``; None where it is not known, and not learnt.
 
         Raises:
             Settled: the request was settled before.
         """
-        self._settle("learn", ticket, reward, cost, confirm)
+        self._settle("learn", ticket, reward, cost)
 
-    def fail(self, ticket: Ticket | int, *, cost: Any = None, confirm: bool = False) -> None:
+    def fail(self, ticket: Ticket | int, *, cost: Any = None) -> None:
         """The request failed: reward 0 is learnt, and its cost, if that is known; the rest is free
         again.
 
         An arm that fails again and again is set aside (:class:`Breaker`).
 
         Args:
-            ticket: or its id.
-            cost: its cost all the same, 0 if none; None where nobody knows it: it is charged as
-                ``lost`` says.
-            confirm: as for :meth:`learn`.
+            ticket, cost: or its id; what it cost all the same, 0 if nothing, None where nobody
+                knows: it is charged as ``lost`` says.
         """
-        self._settle("fail", ticket, 0.0, cost, confirm)
+        self._settle("fail", ticket, 0.0, cost)
 
     def cancel(self, ticket: Ticket | int) -> None:
         """The request was never sent: nothing is learnt, and what was held for it is free again.
@@ -421,23 +362,18 @@ class Agent:
         """
         self._settle("cancel", ticket)
 
-    def _settle(
-        self, do: str, ticket: Any, reward: Any = None, cost: Any = None, confirm: bool = False
-    ) -> None:
+    def _settle(self, do: str, ticket: Any, reward: Any = None, cost: Any = None) -> None:
         """Check an outcome, and book it."""
         with self._transaction() as ledger:
             request = ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket)
-            terms = ledger.setup.terms
             arm = ledger.setup.names[request["arm"]]
-            # An arm that left has no bound any more, but its request holds money yet
-            bound = max(ledger.setup.bounds[request["arm"]], request["held"])
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
                 must = f"one of this agent, whose ticket {ticket.id} is another"
                 raise bad("ticket", ticket, must)
             if reward is not None:
                 is_number = isinstance(reward, (float, Decimal))
                 value = float(reward) if is_number else number("reward", reward)
-                largest = terms["reward_bound"]
+                largest = ledger.setup.terms["reward_bound"]
                 if not 0 <= value <= largest:
                     raise bad("reward", reward, f"from 0 to {largest:g}")
                 if value and not ledger.setup.reward_ticks(value):
@@ -445,11 +381,7 @@ class Agent:
                     raise bad("reward", reward, least)
                 reward = value
             if cost is not None or do == "learn":
-                paid, largest = billionths("cost", cost), terms["times_bound"] * bound
-                if paid > largest and not confirm:
-                    times = f"{terms['times_bound']:g} times its bound, or confirm=True"
-                    raise bad("cost", cost, f"at most {largest / BILLION:g}, {times}")
-                cost = paid
+                cost = billionths("cost", cost)
             ledger.settle(self._time(ledger), do, request, reward, cost)
 
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
@@ -460,9 +392,8 @@ class Agent:
         as old: then it is forgotten, and an answer is :class:`Settled`.
 
         Args:
-            older_than: seconds.
-            failed: does the policy learn that they failed, and the breaker count them? False:
-                nothing is learnt.
+            older_than, failed: seconds; does the policy learn that they failed, and the breaker
+                count them?
 
         Returns:
             The tickets that are given up now.
@@ -484,68 +415,44 @@ class Agent:
 
     # --- arms and terms ----------------------------------------------------------------------------------------
 
-    def add_arm(self, name: str, bound: Any) -> None:
-        """An arm joins, or comes back with what was learnt of it; where there is no room the
-        capacity doubles.
+    def change(self, **terms: Any) -> None:
+        """Other terms from now on, all or none; what is not given stays.
 
-        If its bound is the largest there ever was, the policy learns anew from the events that are
-        kept.
-        """
-        amount = checked_terms({"arms": {name: bound}}, ())["arms"]
-
-        def change_of(setup: Setup) -> dict[str, Any]:
-            if name in setup.terms["arms"]:
-                raise bad("name", name, "the name of an arm that is not there")
-            return {"arms": setup.terms["arms"] | amount}
-
-        self._change(change_of)
-
-    def remove_arm(self, name: str) -> None:
-        """An arm leaves: it serves no more requests. Those that are open may still be answered."""
-
-        def change_of(setup: Setup) -> dict[str, Any]:
-            setup.place(name)  # is it there?
-            arms = setup.terms["arms"]
-            return {"arms": {arm: arms[arm] for arm in arms if arm != name}}
-
-        self._change(change_of)
-
-    def change(
-        self, *, policy: Policy | None = None, bounds: Mapping[str, Any] | None = None, **terms: Any
-    ) -> None:
-        """Other terms from now on, all or none; terms that are not given stay.
-
-        A budget counts what requests to its arms have paid since its running period began, also
-        before it was made; what was carried over stays with its name. A policy of the same kind,
-        with other parameters, keeps what was learnt; another kind is taught the outcomes that are
-        kept, while others are served.
+        What a period was charged stays with the budget's name; under another name, or with another
+        period, a budget begins with what open requests hold. A policy of the same kind, with other
+        parameters, keeps what was learnt; another kind, or any if a bound is the largest there ever
+        was or there is no more room for arms (4, 8, 16, …), is taught the last outcomes that are
+        kept, fifty thousand at most.
 
         Args:
-            policy: the new policy.
-            bounds: new bounds of some arms.
-            **terms: ``budgets``, ``traffic``, ``hold``, ``lost``, ``breaker``, ``times_bound``,
-                ``retention``, as for a new agent.
+            **terms: ``policy``, ``budgets``, ``hold``, ``lost``, ``breaker`` and ``retention``, as
+                for a new agent; ``arms``: new bounds by name, also of arms that join, or come back
+                with what was learnt of them, and None for each that leaves: it serves no more
+                requests, but those that are open may be answered.
         """
         if wrong := [name for name in terms if name not in _CHANGE]:
-            may_be = f"one of policy, bounds, {', '.join(_CHANGE)}"
-            raise Misuse(f"change: {wrong[0]} given; it must be {may_be}")
+            raise Misuse(f"change: {wrong[0]} given; it must be one of {', '.join(_CHANGE)}")
+        if "policy" in terms:
+            terms["policy"] = of_one_setting(terms["policy"])
 
         def change_of(setup: Setup) -> dict[str, Any]:
-            for name in bounds or ():
-                setup.place(name)
-            changed = terms | ({} if policy is None else {"policy": of_one_setting(policy)})
-            change = checked_terms(changed | ({"arms": bounds} if bounds else {}), setup.names)
-            return change | ({"arms": setup.terms["arms"] | change["arms"]} if bounds else {})
+            now, others = dict(setup.terms["arms"]), dict(terms)
+            given = others.pop("arms", {})
+            for name in [name for name in given if given[name] is None]:
+                setup.place(name)  # is it there?
+                del now[name]
+            if bounds := {name: bound for name, bound in given.items() if bound is not None}:
+                now |= checked_terms({"arms": bounds}, ())["arms"]
+            return checked_terms(others, {*now, *setup.names}) | {"arms": now}
 
-        self._change(change_of, policy=policy)
+        self._change(change_of, policy=terms.get("policy"))
 
     # --- money and time ----------------------------------------------------------------------------------------
 
     def left(self, caller: str | None = None) -> dict[str, float]:
         """What each budget may still spend in this period, by name; below 0 where it is overspent.
 
-        With a ``caller`` also what is left of that caller's budgets. A budget of requests has a
-        number of requests.
+        With a ``caller`` also of that caller's budgets; requests, where it is a budget of these.
         """
         with self._transaction(write=False) as ledger:
             now, rest = self._reading(ledger), {}
@@ -567,7 +474,7 @@ class Agent:
     def renews_at(self, caller: str | None = None) -> float | None:
         """When the first arm can serve again; None if one can now."""
         with self._transaction(write=False) as ledger:
-            return ledger.renews_at(self._reading(ledger), None, caller)
+            return ledger.renews_at(self._reading(ledger), caller)
 
     def open(self) -> list[Ticket]:
         """The tickets whose outcome has not arrived."""
@@ -583,8 +490,7 @@ class Agent:
         ``open``, ``lost`` and ``failed`` requests, costs ``above`` the bound, the ``bound``, what a
         request would ``hold`` now, the seconds for which it is ``aside``. Of each budget of all:
         what is ``granted``, ``charged``, ``left`` and ``overspent`` in this period, what is
-        ``held`` for open requests and what they could cost above that (``at_risk``), and the
-        ``price`` of money, if the policy has one, in reward for a unit of money. Of all:
+        ``held`` for open requests and what they could cost above that (``at_risk``). Of all:
         ``requests``, ``turned_away``, ``cancelled``, ``late`` answers, ``open``. It can be read
         whatever state the disk and the clock are in.
         """
@@ -593,7 +499,7 @@ class Agent:
             rows = ledger.rows("SELECT * FROM arms ORDER BY id")
             open_requests = ledger.rows("SELECT arm, held FROM tickets WHERE lost = 0")
             balances = [(x, *ledger.balance(x, now)) for x in ledger.accounts(None)]
-        arms, budgets, prices = {}, {}, self._prices(setup, service["learnt"])
+        arms, budgets = {}, {}
         for k, row in enumerate(rows):
             arms[row["name"]] = {
                 "active": k in setup.there,
@@ -618,21 +524,10 @@ class Agent:
                 "overspent": in_currency(max(charged - granted, 0)),
                 "held": in_currency(held),
                 "at_risk": 0.0 if account.counts else in_currency(sum(above)),
-                "price": prices.get(account.name),
             }
         counts = {"requests": service["round"]}
         counts |= {name: service[name] for name in ("turned_away", "cancelled", "late")}
         return counts | {"open": len(open_requests), "arms": arms, "budgets": budgets}
-
-    @staticmethod
-    def _prices(setup: Setup, learnt: bytes) -> dict[str, float]:
-        """The price of money by budget, where the policy has set one."""
-        policy, state = setup.policy, setup.program.state(learnt)
-        while isinstance(policy, Around):
-            state, policy = policy.learnt(state), policy.policy
-        scale = setup.terms["reward_bound"] / in_currency(setup.unit)
-        prices = zip(setup.paced, np.ravel(getattr(state, "price", ())), strict=False)
-        return {x.name: float(p) * scale for x, p in prices if p >= 0}
 
     def _time(self, ledger: ServiceLedger) -> float:
         """The time of an event; :class:`Misuse` where the clock cannot be right."""
@@ -651,21 +546,6 @@ class Agent:
         """Accept the clock's present reading as right, in all processes."""
         with self._transaction() as ledger:
             ledger.clock(self._clock.reading())
-
-    # --- on disk -----------------------------------------------------------------------------------------------
-
-    def save(self, path: Any) -> None:
-        """Copy the file as it stands, whole, while others go on; the copy is an agent's file, too."""
-        place = path_of("path", path)
-        if place.exists():
-            raise bad("path", str(place), "a new file")
-        with self._lock:
-            try:
-                os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
-                with contextlib.closing(sqlite3.connect(place)) as copy:
-                    self._ledger.db.backup(copy)
-            except (OSError, sqlite3.Error) as problem:
-                raise bad("path", str(place), f"a file that can be written ({problem})") from None
 
     def close(self) -> None:
         """Close the file."""

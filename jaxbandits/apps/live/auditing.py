@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.apps.live.ledger import ServiceLedger, check_format, place_of
+from jaxbandits.apps.live.ledger import ServiceLedger, check_format
 from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import in_currency, path_of
 from jaxbandits.core import ArmStatistics, InputError, Policy, arm_statistics, bad, streams
@@ -26,9 +26,8 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]
     """The tables of a file as they stand at one moment, whoever writes it."""
     place = path_of("file", file)
     try:
-        place = place.resolve()
-        place_of(place)
-        with contextlib.closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as db:
+        uri = f"{place.resolve().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as db:
             db.isolation_level = None
             check_format(db)
             db.execute("BEGIN")
@@ -113,7 +112,7 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
 
     Args:
         file: the file of an agent, which may go on meanwhile; nothing is written.
-        policy: needed for a class of your own; those of ``jb.policies`` are made again.
+        policy: needed for a class of your own.
 
     Returns:
         The numbers of ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for
@@ -158,13 +157,11 @@ def propensities(
     is 1. Money, open requests and available arms are those of the decision.
 
     Args:
-        file, policy: as of :func:`audit`; events that are not kept are left out.
-        samples, seed: draws for each decision.
+        file, policy, samples, seed: as of :func:`audit`; draws for each decision.
 
     Yields:
-        For each request that was served: its ``id`` and your ``request`` name (or None), by which
-        it is joined with the events and with your data; the ``arm``, its ``propensity``, and the
-        ``error`` of that (0 where exact).
+        For each request that was served: its ``id``, your ``request`` name (or None), the ``arm``,
+        its ``propensity``, and the ``error`` of that (0 where exact).
 
     Example:
         >>> import os, tempfile, jax
@@ -184,11 +181,12 @@ def propensities(
             if event["do"] != "choose" or event["arm"] is None:
                 continue
             conditions = more.get("available"), more.get("caller"), event["context"]
-            situation: Any = copy.situation(event["t"], *conditions)[0]
-            if situation is None:  # the file is not what its agent decided: an audit says where
+            words = copy.situation(event["t"], *conditions)[0]
+            if words is None:  # the file is not what its agent decided: an audit says where
                 continue
             is_exact = chooses_by_logits(setup.policy) or isinstance(setup.policy, FixedSplit)
             learnt = setup.program.state(copy.service["learnt"])
+            situation = setup.program.situations.split(words)
             decision, k = (setup.policy, learnt, *situation), event["arm"]
             if is_exact:
                 share, error = float(exact(*decision)[k]), 0.0

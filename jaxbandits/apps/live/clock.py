@@ -14,6 +14,8 @@ from jaxbandits.core import bad
 from jaxbandits.tools import number, positive_number
 
 PERIODS = ("day", "week", "month", "ever")
+_HOUR = 3600.0
+_TRUST = 0.02  # requests that the level is worth before any came
 
 
 class Clock:
@@ -72,18 +74,16 @@ def zone_of(argument: str, name: Any) -> ZoneInfo:
         raise bad(argument, name, "the name of a time zone, such as 'Europe/Berlin'") from None
 
 
-def period(
-    every: float | str, zone: ZoneInfo, start: float, now: float
-) -> tuple[int, float, float]:
-    """(number, begin, end) of the period in which a time lies: see :class:`Budget`."""
+def period(every: float | str, zone: ZoneInfo, start: float, now: float) -> tuple[float, float]:
+    """(begin, end) of the period in which a time lies: see :class:`Budget`."""
     if not isinstance(every, str):
         number = math.floor((now - start) / every)
-        return number, start + number * every, start + (number + 1) * every
+        return start + number * every, start + (number + 1) * every
     if every == "ever":
-        return 0, start, math.inf
+        return start, math.inf
     date = datetime.datetime.fromtimestamp(now, zone).date()
     if every == "month":
-        number, first = 12 * date.year + date.month, date.replace(day=1)
+        first = date.replace(day=1)
         after = (first + datetime.timedelta(days=31)).replace(day=1)
     else:
         days = 1 if every == "day" else 7
@@ -93,55 +93,50 @@ def period(
     begin, end = (
         datetime.datetime(x.year, x.month, x.day, tzinfo=zone).timestamp() for x in (first, after)
     )
-    return number, begin, end
+    return begin, end
 
 
-class TrafficForecast:
-    """How many requests are to come: a table of the slots of a cycle, times a level.
+class Forecast:
+    """How many requests are to come: a table of the hours of a day, times a level.
 
-    The level is (requests that came + 20)/(requests expected + 20), where older slots count half as
-    much after a cycle. The 20 is how far a forecast is trusted; without one it is 0.02 of a slot.
-    When a slot is over its entry in the table moves half-way to what came, divided by the level.
+    The level is requests that came over those expected; older hours count half as much after a day.
+    When an hour is over its entry moves half-way to what came, divided by the level.
     """
 
-    def __init__(self, traffic: Any, start: float, state: Sequence[Any] | None):
-        shape = traffic or {"expected": [1.0] * 24, "slot": 3600.0, "zone": "UTC"}
-        self._zone, self._start, self._length = zone_of("zone", shape["zone"]), start, shape["slot"]
-        self._trust = 20.0 if traffic else 0.02
-        past: Sequence[Any] = state or (None, 0.0, 0.0, shape["expected"])
+    def __init__(self, start: float, state: Sequence[Any] | None):
+        self._start, self._ends = start, dict[float, float]()
+        past: Sequence[Any] = state or (None, 0.0, 0.0, [1.0] * 24)
         self.slot, self._arrivals, self._expected, table = past
         self.table = list(table)
 
     def plain(self) -> list[Any]:
-        """Its state as JSON has it, without the requests of the slot that is running."""
+        """Its state as JSON has it, without the requests of the hour that is running."""
         return [self.slot, self._arrivals, self._expected, self.table]
 
     def place(self, now: float) -> float:
-        """Slots since the start by the clocks of the zone, on which every day has 24 hours."""
-        shift = datetime.datetime.fromtimestamp(now, self._zone).utcoffset() or datetime.timedelta()
-        return (now + shift.total_seconds() - self._start) / self._length + 1e-9
+        """Hours since the start."""
+        return (now - self._start) / _HOUR + 1e-9
 
     def _until(self, place: float) -> float:
         """Requests that the table expects before this place."""
         slot = math.floor(place)
-        cycles, rest = divmod(slot, len(self.table))
-        whole = cycles * math.fsum(self.table) + math.fsum(self.table[:rest])
+        days, rest = divmod(slot, 24)
+        whole = days * math.fsum(self.table) + math.fsum(self.table[:rest])
         return whole + (place - slot) * self.table[rest]
 
     def move(self, slot: int, arrivals: int, now: float) -> None:
-        """Another slot begins; so many requests came in the one that was running."""
-        n = len(self.table)
-        # The first slot is not whole: nothing is expected of the part that was over
+        """Another hour begins; so many requests came in the one that was running."""
+        # The first hour is not whole: nothing is expected of the part that was over
         if self.slot is None:
             self.slot, self._expected = slot, self._until(slot) - self._until(self.place(now))
-        for over in range(self.slot, min(slot, self.slot + 2 * n)):
-            expected, came = self.table[over % n], arrivals if over == self.slot else 0
-            fade, due = 0.5 ** (1 / n), self._expected + expected
-            level = (self._arrivals + came + self._trust) / (due + self._trust)
+        for over in range(self.slot, min(slot, self.slot + 48)):
+            expected, came = self.table[over % 24], arrivals if over == self.slot else 0
+            fade, due = 0.5 ** (1 / 24), self._expected + expected
+            level = (self._arrivals + came + _TRUST) / (due + _TRUST)
             self._arrivals = fade * (self._arrivals + came)
             self._expected = fade * due
-            self.table[over % n] += 0.5 * (came / level - expected)
-        self.slot = slot
+            self.table[over % 24] += 0.5 * (came / level - expected)
+        self.slot, self._ends = slot, {}
 
     def ahead(
         self, periods: Sequence[tuple[float, float]], now: float, arrivals: int
@@ -149,12 +144,14 @@ class TrafficForecast:
         """Requests until the end of each period (begin, end), this one included, and in all of it;
         at least 1.
 
-        ``arrivals`` requests have come in the running slot.
+        ``arrivals`` requests have come in the running hour.
         """
         place = self.place(now)
         until = self._until(place)
         due = self._expected + until - self._until(math.floor(place))
-        level = (self._arrivals + arrivals + self._trust) / (due + self._trust)
-        ends = [[self._until(self.place(x)) for x in period] for period in periods]
+        level = (self._arrivals + arrivals + _TRUST) / (due + _TRUST)
+        for x in {x for period in periods for x in period} - self._ends.keys():
+            self._ends[x] = self._until(self.place(x))
+        ends = [(self._ends[first], self._ends[last]) for first, last in periods]
         rows = [last - until for _, last in ends], [last - first for first, last in ends]
         return [[min(max(round(level * x), 1), 1 << 30) for x in row] for row in rows]

@@ -10,6 +10,8 @@ import ast
 import dataclasses
 import functools
 import math
+import struct
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +23,6 @@ from jaxbandits import policies
 from jaxbandits.core import (
     Feedback,
     FiniteSpec,
-    InputError,
     Observation,
     Policy,
     View,
@@ -47,13 +48,13 @@ def of_one_setting(policy: Any) -> Policy:
     return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), settings.policy)
 
 
-def policy_text(policy: Any, values: bool = True) -> str:
-    """``InFlight(policy=OmegaUCB(rho=0.3))``; the kind, ``InFlight(policy=OmegaUCB(rho))``."""
+def policy_text(policy: Any) -> str:
+    """``InFlight(policy=OmegaUCB(rho=0.3))``."""
     parts = []
     for field in dataclasses.fields(policy):
-        value, text = getattr(policy, field.name), ""
+        value = getattr(policy, field.name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            text = policy_text(value, values)
+            text = policy_text(value)
         elif field.metadata.get("static"):
             # Of a function it holds an address, which is another one in every process
             text = repr(value)
@@ -61,10 +62,10 @@ def policy_text(policy: Any, values: bool = True) -> str:
                 text = getattr(value, "__qualname__", type(value).__qualname__)
         elif value is None:
             continue
-        elif values:
+        else:
             dtype = np.int32 if field.metadata.get("integer") else np.float32
             text = _digits(np.asarray(value, dtype))
-        parts.append(f"{field.name}={text}" if text else field.name)
+        parts.append(f"{field.name}={text}")
     return f"{type(policy).__qualname__}({', '.join(parts)})"
 
 
@@ -92,14 +93,15 @@ def policy_of(text: str, custom: Policy | None) -> Policy:
         raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
 
 
-def value_for_each_arm(policy: Policy) -> str | None:
-    """The parameter that has a value for each arm, if there is one: then no arm may join."""
-    for path, leaf in jax.tree_util.tree_leaves_with_path(policy):
-        names = [part.name for part in path]
-        if np.ndim(leaf) and "features" not in names:  # those have a value for each number
-            return ".".join(names)
-    # Prices that are told with a context are as many as arms
-    return "priced" if getattr(policy, "priced", False) else None
+def has_value_for_each_arm(policy: Policy) -> bool:
+    """Has a parameter a value for each arm, or for prices told with a context? Then no arm joins."""
+    paths = [
+        [part.name for part in path]
+        for path, leaf in jax.tree_util.tree_leaves_with_path(policy)
+        if np.ndim(leaf)
+    ]
+    # Features have a value for each number of a context
+    return any("features" not in x for x in paths) or bool(getattr(policy, "priced", False))
 
 
 # --- States as words
@@ -123,6 +125,11 @@ class Words:
         """How many words there are."""
         return sum(math.prod(shape) for shape, _ in self.leaves)
 
+    def places(self) -> Any:
+        """Where each leaf lies in the words, as a state of slices."""
+        ends = np.cumsum([0, *(math.prod(shape) for shape, _ in self.leaves)]).tolist()
+        return jax.tree.unflatten(self.tree, map(slice, ends[:-1], ends[1:]))
+
     def split(self, words: Any) -> Any:
         """The state, from words of NumPy or jax."""
         leaves, at = [], 0
@@ -139,13 +146,6 @@ def packed(tree: Any, numpy: Any = np) -> Any:
     return numpy.concatenate([x.view(np.int32).ravel() for x in leaves])
 
 
-def in_first_places(wide: Any, narrow: Any) -> np.ndarray:
-    """``narrow`` in the first places of ``wide``."""
-    places = np.array(wide)
-    places[tuple(slice(0, n) for n in np.shape(narrow))] = np.asarray(narrow)
-    return places
-
-
 # --- The two functions
 
 
@@ -160,7 +160,7 @@ class Lesson(NamedTuple):
 
     def words(self) -> bytes:
         """As the memory notes it."""
-        return np.array(self[:4], np.int32).tobytes() + (self.context or b"")
+        return struct.pack("=4i", *self[:4]) + (self.context or b"")
 
 
 class Situation(NamedTuple):
@@ -218,36 +218,25 @@ class Program:
         self.policy, spec = policy, FiniteSpec(there.size, context=(d,) if d else None)
         leaves, tree = jax.tree.flatten(policy)
         self._constants = leaves, jnp.asarray(np.array(key, np.uint32)), jnp.asarray(there)
-        name, self._d = type(policy).__name__, d
-        try:
-            policy.check(spec)
-        except InputError as wrong:
-            if d or "no contexts" not in str(wrong):
-                raise
-            must = f"how many numbers are known of a request, for {name}"
-            raise bad("context", None, must) from None
+        name, self._d, self.situations = type(policy).__name__, d, Words.of(situation)
+        policy.check(spec)
         try:
             first = jax.tree.map(np.asarray, policy.init(spec))
             self.first, self.states = packed(first).tobytes(), Words.of(first)
             # Of a user's class the code may be another one by now.
             compiled = _compiled.__wrapped__ if is_users(policy) else _compiled
-            self._choose, self._learn = compiled(tree, self.states, Words.of(situation), d)
-            self.choose(self.first, situation)
+            self._choose, self._learn = compiled(tree, self.states, self.situations, d)
+            self.choose(self.first, packed(situation))
         except Exception as problem:  # whatever a policy meets that asks for what no service has
-            if isinstance(problem, InputError) and str(problem).startswith(name):
-                raise
-            if situation.view.left is None:
-                raise bad("budgets", (), f"at least one for {name}, which reads them") from None
-            may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer"
+            may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer with budgets"
             raise bad("policy", name, f"{may_be} ({brief(problem, 90)})") from None
         self.learnt(self.first + bytes(4 * (4 + d)))
 
-    def choose(self, memory: bytes, situation: Situation) -> tuple[bytes, int]:
-        """What the policy remembers after a decision, and the arm."""
+    def choose(self, memory: bytes, situation: np.ndarray) -> tuple[bytes, int]:
+        """What the policy remembers after a decision in a situation of these words, and the arm."""
         noted, row = len(memory) - len(self.first), 4 * (4 + self._d)
-        room = bytes(_MOST_NOTED * row - noted)
-        head = np.array(noted // row, np.int32).tobytes()
-        words = b"".join((head, memory, room, packed(situation).tobytes()))
+        head, room = (noted // row).to_bytes(4, sys.byteorder), bytes(_MOST_NOTED * row - noted)
+        words = b"".join((head, memory, room, situation.tobytes()))
         after = np.asarray(self._choose(*self._constants, np.frombuffer(words, np.int32)))
         return after[1:].tobytes(), int(after[0])
 
@@ -272,8 +261,3 @@ class Program:
     def state(self, memory: bytes) -> Any:
         """What it remembers, as the policy knows it, in arrays of NumPy."""
         return self.states.split(np.frombuffer(self.learnt(memory), np.int32))
-
-    def widened(self, narrow: Program, memory: bytes) -> bytes:
-        """What was learnt where there was room for fewer arms."""
-        states = self.state(self.first), narrow.state(memory)
-        return packed(jax.tree.map(in_first_places, *states)).tobytes()

@@ -1,16 +1,14 @@
-"""The terms of an agent, checked, as JSON has them: money, budgets, traffic, the breaker."""
+"""The terms of an agent, checked, as JSON has them: money, budgets, the breaker."""
 
 from __future__ import annotations
 
 import dataclasses
 import decimal
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from jaxbandits.apps.live.clock import PERIODS, zone_of
 from jaxbandits.apps.live.program import policy_text
@@ -49,14 +47,10 @@ def in_currency(amount: int) -> float:
 # --- Arguments of an agent
 
 
-def check_name(argument: str, value: Any, may_be: str = "a name, as text") -> str:
-    """``value``, if it is text that a file can hold, and not empty."""
-    try:
-        if isinstance(value, str) and value.encode():
-            return value
-    except UnicodeEncodeError:  # half of a pair of surrogates
-        pass
-    raise bad(argument, value, may_be)
+def check_name(argument: str, value: Any, may_be: str = "a name, as text") -> None:
+    """Is it text, and not empty?"""
+    if not isinstance(value, str) or not value:
+        raise bad(argument, value, may_be)
 
 
 def path_of(argument: str, value: Any) -> Path:
@@ -68,7 +62,7 @@ def path_of(argument: str, value: Any) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """An amount of money, or a number of requests, that renews.
+    """An amount of money, or a number of requests, that renews; what is left of it is lost.
 
     Attributes:
         amount: what each period grants, in the money of the arms' bounds; a number, a ``Decimal``
@@ -77,9 +71,7 @@ class Budget:
             calendar in ``zone``; or a number of seconds, whose periods begin at multiples of it
             since the agent's ``start``. Of requests also ``"ever"``: a stock that is sold once.
         arms: the names of the arms that it pays for; None: all, also those that join later.
-        carry_over: is what is left at the end of a period added to the next one? Else it is lost.
-        name: for messages and reports.
-        zone: the time zone of days, weeks and months, by its name.
+        name, zone: for messages and reports; the time zone of days, weeks and months, by its name.
         per: None, one for all; or ``"caller"``, a cap of ``amount`` for each who is named in
             ``choose(caller=…)``.
         of: ``"money"``, or ``"requests"``: then the arms close when so many were served in the
@@ -96,7 +88,6 @@ class Budget:
     amount: Any
     every: float | str
     arms: tuple[str, ...] | None = None
-    carry_over: bool = False
     name: str = "budget"
     zone: str = "UTC"
     per: str | None = None
@@ -112,7 +103,6 @@ class Budget:
         check_name("budget.name", self.name)
         must("of", self.of in ("money", "requests"), "'money' or 'requests'")
         must("per", self.per in (None, "caller"), "None or 'caller'")
-        must("carry_over", not (self.per and self.carry_over), "False where a budget is per caller")
         amount = billionths(f"{self.name}.amount", self.amount, down=True, largest=LARGEST_AMOUNT)
         must("amount", amount > 0, "at least 1e-9")
         must("amount", self.of == "money" or not amount % BILLION, "a whole number of requests")
@@ -127,44 +117,8 @@ class Budget:
         for arm in self.arms or ():
             if arm not in arms:
                 raise bad(f"{self.name}.arms", arm, f"one of {', '.join(arms)}")
-        plain = {"amount": amount, "every": every, "carry_over": bool(self.carry_over)}
-        return vars(self) | plain | {"arms": None if self.arms is None else sorted(self.arms)}
-
-
-@dataclasses.dataclass(frozen=True)
-class Traffic:
-    """How many requests are expected, for policies that pace; None: a day's shape is learnt, hour
-    by hour.
-
-    Only the shape matters for long. The level is scaled by what comes, within tens of requests, and
-    the shape follows what comes from one cycle to the next.
-
-    Attributes:
-        expected: requests in each slot of a cycle (the 24 hours of a day, say). The first slot
-            begins at the agent's ``start``, which is midnight of Thursday, 1 January 1970, by
-            default.
-        slot: length of a slot in seconds.
-        zone: the time zone by whose clocks slots are counted, by its name.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> sum(jb.live.Traffic(expected=[10] * 8 + [60] * 16, slot=3600.0).expected)
-        1040
-    """
-
-    expected: Sequence[float]
-    slot: float = 3600.0
-    zone: str = "UTC"
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON has it, checked."""
-        table = [number("traffic.expected", x) for x in np.ravel(self.expected)]
-        if not all(0 <= x < 2**30 for x in table) or not sum(table):
-            may_be = "numbers of requests, none below 0, at least one in all"
-            raise bad("traffic.expected", self.expected, may_be)
-        zone_of("traffic.zone", self.zone)
-        slot = positive_number("traffic.slot", self.slot)
-        return {"expected": table, "slot": slot, "zone": self.zone}
+        arms_paid = None if self.arms is None else sorted(self.arms)
+        return vars(self) | {"amount": amount, "every": every, "arms": arms_paid}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,7 +162,7 @@ def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str
     terms = dict(arguments)
     for name, value in arguments.items():
         if name == "policy":
-            terms |= {"policy": policy_text(value), "kind": policy_text(value, values=False)}
+            terms["policy"] = policy_text(value)
         elif name == "arms":
             if not isinstance(value, Mapping) or not value:
                 must = "a bound for each name, such as {'small': 0.01, 'large': 0.2}"
@@ -223,10 +177,9 @@ def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str
             terms["budgets"] = [budget.plain(arms) for budget in value]
             if len(set(names := [x["name"] for x in terms["budgets"]])) < len(names):
                 raise InputError(f"budgets: {names} given; it must be a list of different names")
-        elif name in ("traffic", "breaker"):
-            kind = Traffic if name == "traffic" else Breaker
-            if not isinstance(value, (kind, type(None))):
-                raise bad(name, value, f"a jb.live.{kind.__name__}, or None")
+        elif name == "breaker":
+            if not isinstance(value, (Breaker, type(None))):
+                raise bad(name, value, "a jb.live.Breaker, or None")
             terms[name] = value and value.plain()
         elif name == "hold" and value != "bound":
             if isinstance(value, str) or not 0 < number("hold", value) < 1:
@@ -236,7 +189,7 @@ def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str
             raise bad("lost", value, "'bound' or 'mean'")
         elif name == "context" and value is not None:
             terms["context"] = whole_number("context", value, 1, 2**16)
-        elif name in ("times_bound", "retention", "reward_bound"):
+        elif name in ("retention", "reward_bound"):
             terms[name] = positive_number(name, value)
         elif name == "start":
             terms[name] = number(name, value)

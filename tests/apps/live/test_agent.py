@@ -6,9 +6,9 @@ import contextlib
 import dataclasses
 import datetime
 import random
-import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.apps.live import Agent, Breaker, Budget, Misuse, Settled, Traffic, Unpayable
+from jaxbandits.apps.live import Agent, Breaker, Budget, Misuse, Settled
 from jaxbandits.apps.live import ledger as ledgers
-from jaxbandits.apps.live.clock import TrafficForecast, period
+from jaxbandits.apps.live.clock import Forecast
 from jaxbandits.apps.live.terms import BILLION, billionths
 from jaxbandits.policies import (
     KUBE,
@@ -41,7 +41,7 @@ DAY, HOUR = 86400.0, 3600.0
 BUDGETS = [
     Budget(3.0, DAY, name="day"),
     Budget(0.5, HOUR, arms=("large", "middle"), name="provider"),
-    Budget(1.0, DAY, carry_over=True, arms=("small",), name="rest"),
+    Budget(1.0, DAY, arms=("small",), name="rest"),
 ]
 
 
@@ -87,35 +87,10 @@ def test_a_request_is_settled_once() -> None:
     assert [x.arm for x in (first, second, third)] == ["small", "middle", "large"]
     agent.learn(second, reward=1.0, cost=0.04)
     agent.cancel(third)
-    for call, message in (
-        (lambda: agent.cancel(third), "ticket: 3 given; .* it was settled, or given up"),
-        (lambda: agent.learn(77, cost=0.0), "ticket: 77 given; .* never given"),
-        (lambda: agent.learn(first, cost=-0.01), "cost: -0.01 given; it must be an amount"),
-        (lambda: agent.learn(first, cost=2e6, confirm=True), "cost: 2000000.0 given; .* 0 to 1e"),
-        (lambda: agent.learn(first, cost=np.nan), "cost: nan given"),
-        (lambda: agent.learn(first, cost=0.0, reward=2.5), "reward: 2.5 .* must be from 0 to 2"),
-        (lambda: agent.learn(first, cost=0.0, reward=1e-9), "reward: 1e-09 given; .* half a tick"),
-        (lambda: agent.choose(caller=3), "caller: 3 given"),
-        (lambda: agent.choose(context=[1.0]), "context: .* without `context`"),
-        (lambda: agent.choose(available="small"), "arm: 's' given; it must be one of small"),
-    ):
-        before = state(agent)
-        with pytest.raises(Misuse, match=message):
-            call()
-        assert state(agent) == before
-    with pytest.raises(Settled):
-        agent.learn(second, cost=0.0)
-    foreign = new_agent(lambda: 1.0).choose()
-    with pytest.raises(Misuse, match="one of this agent, whose ticket 1 is another"):
-        agent.learn(foreign, cost=0.0)
+    for ticket in (second, third.id):
+        with pytest.raises(Settled):
+            agent.learn(ticket, cost=0.0)
     assert [x.id for x in agent.open()] == [1] and memory(agent).pulls.tolist() == [0, 1, 0, 0]
-
-
-def test_every_open_request_has_a_round_of_its_own() -> None:
-    agent = new_agent(Clock(), policy=BudgetedThompson(), budgets=())
-    for ticket in agent.choose(n=12):
-        agent.learn(ticket, reward=1.0, cost=0.005)
-    assert len({x.arm for x in agent.choose(n=8)}) > 1
 
 
 # --- money
@@ -205,40 +180,25 @@ def test_the_ledger_is_that_of_decimals() -> None:
         assert {at: Decimal(repr(x)) for at, x in rows.items() if x} == {
             at: x for at, x in by_period.items() if x
         }
-        total = Decimal(0)
-        for begin, amount in sorted(by_period.items()):
-            total += amount
-            granted = Decimal(str(budget.amount))
-            assert (
-                total <= granted * int(begin / DAY + 1) if budget.carry_over else amount <= granted
-            )
+        assert max(by_period.values()) <= Decimal(str(budget.amount))
         periods += len(by_period)
     assert periods > 20 and not any(agent.overspent().values())
-    left = agent.left()
-    agent.change(budgets=[dataclasses.replace(x, name=f"{x.name} anew") for x in BUDGETS[:2]])
-    # What each request has paid is what the periods say
-    assert [*agent.left().values()] == [left[x.name] for x in BUDGETS[:2]] != [3.0, 0.5]
 
 
-def test_a_cost_above_the_bound_is_booked_and_a_wrong_unit_is_not() -> None:
+def test_a_cost_above_the_bound_is_booked() -> None:
     clock = Clock()
     agent = new_agent(clock, budgets=[Budget(0.31, DAY, name="day")], arms={"a": 0.1, "b": 0.2})
     first, second = agent.choose(n=2)
-    with pytest.raises(Misuse, match=r"cost: 4000 given; .* at most 10, 100 times its bound"):
-        agent.learn(first, reward=1.0, cost=4000)
     agent.learn(first, reward=1.0, cost=Decimal("0.15"))
     agent.learn(second, reward=1.0, cost=0.6)
     numbers = agent.statistics()
-    assert numbers["arms"]["a"]["cost"] == 0.15 and numbers["arms"]["b"]["cost"] == 0.6
+    assert [numbers["arms"][name]["cost"] for name in "ab"] == [0.15, 0.6]
     assert [numbers["arms"][name]["above"] for name in "ab"] == [1, 1]
     assert numbers["budgets"]["day"]["overspent"] == 0.44 and agent.left() == {"day": -0.44}
-    assert agent.choose() is None
+    assert agent.choose() is None and agent.renews_at() == DAY
     assert int(memory(agent).cost.whole[1]) == 1  # the policy sees at most the largest bound
-    with pytest.raises(Unpayable, match="no arm can be paid") as refused:
-        agent.choose(must=True)
-    assert refused.value.renews_at == DAY
     clock.now = DAY
-    agent.learn(agent.choose(), cost=30, confirm=True)
+    agent.learn(agent.choose(), cost=30)
     assert agent.overspent() == {"day": {0.0: 0.44, DAY: 29.69}}
     clock.now = 2 * DAY
     assert agent.statistics()["budgets"]["day"]["overspent"] == 0.0  # of this period alone
@@ -329,8 +289,6 @@ def test_a_breaker_has_one_request_on_trial() -> None:
     for ticket in two:
         agent.fail(ticket, cost=0)
     assert agent.choose() is None and agent.renews_at() == 10.0
-    with pytest.raises(Unpayable, match="no arm can be paid"):
-        agent.choose(must=True)
     clock.now = 10.0
     trial = agent.choose()
     assert agent.choose() is None and agent.renews_at() == 35.0  # 25 s: not three times 10
@@ -395,8 +353,6 @@ def test_arms_that_are_sold_out_are_closed() -> None:
     arms = Counter(x.arm if x else None for x in agent.choose(n=7))
     assert arms == {"small": 2, "large": 3, None: 2}
     assert agent.left() == {"free": 0, "stock": 0} and agent.renews_at() == DAY
-    with pytest.raises(Unpayable, match="no arm can be paid, or has requests left"):
-        agent.choose(available=["large"], must=True)
     agent.cancel(next(x for x in agent.open() if x.arm == "large"))  # it was not made
     agent.fail(next(x for x in agent.open() if x.arm == "small"), cost=0)  # it was
     assert [x.arm if x else None for x in agent.choose(n=2)] == ["large", None]
@@ -438,7 +394,7 @@ def test_no_policy_pulls_a_closed_arm(name: str) -> None:
     for request in range(400):
         clock.now += 60.0
         if request == 250:
-            agent.remove_arm("d")
+            agent.change(arms={"d": None})
             removed.add("d")
         available = [x for x in arms if x not in removed and rng.random() < 0.8]
         if clock.now % DAY < 60.0:
@@ -471,19 +427,6 @@ def test_no_policy_pulls_a_closed_arm(name: str) -> None:
             fails[ticket.arm] = trips[ticket.arm] = 0
             until[ticket.arm] = 0.0
     assert sold == 40 and none > 20 and len(served) >= 3
-
-
-def test_a_policy_that_picks_a_closed_arm_is_refused() -> None:
-    @jb.pytree
-    class Stubborn(MUCB):
-        def select_while_open(self, state: Any, key: Any, view: Any, open: Any) -> Any:
-            return state, np.int32(1) + 0 * open[0]
-
-    agent = new_agent(Clock(), policy=Stubborn(), budgets=())
-    assert agent.choose().arm == "middle"
-    with pytest.raises(Misuse, match=r"^policy: arm 1 chosen; it must be open .*Stubborn"):
-        agent.choose(available=["small"])
-    assert agent.statistics()["requests"] == 1
 
 
 # --- contexts
@@ -526,42 +469,17 @@ def test_an_outcome_brings_its_own_context_back(tmp_path: Any) -> None:
     np.testing.assert_allclose(memory(learner).model.reward[:2], sums, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "wrong", [None, 1.0, [1.0], [[1.0, 2.0]], [1.0, np.nan], ["a", "b"], [1.0, 1e39]]
-)
-def test_a_context_that_is_none_is_refused(wrong: Any) -> None:
-    agent = new_agent(Clock(), **SEES)
-    with pytest.raises(Misuse, match=r"^context: .* given; it must be ") as refused:
-        agent.choose(context=wrong)
-    assert "\n" not in str(refused.value) and agent.statistics()["requests"] == 0
-
-
 # --- terms
 
 
 def test_arms_join_leave_and_come_back() -> None:
     agent = new_agent(Clock(), budgets=())
-    for name in "defgh":
-        agent.add_arm(name, 0.1)
+    agent.change(arms=dict.fromkeys("defgh", 0.1))
     assert {x.arm for x in agent.choose(n=8)} == {*ARMS, *"defgh"} and memory(agent).pulls.size == 8
-    agent.remove_arm("small")
+    agent.change(arms={"small": None, "d": 0.07})
     assert "small" not in {x.arm for x in agent.choose(n=40)}
-    for call, message in (
-        (lambda: agent.remove_arm("small"), "arm: 'small' given; it must be one of middle, large"),
-        (lambda: agent.add_arm("d", 0.1), "name: 'd' given"),
-        (lambda: agent.add_arm("i", -1), r"arms\['i'\]: -1 given"),
-        (lambda: agent.choose(available=["small"]), "arm: 'small' given"),
-        (
-            lambda: agent.change(unit=3.0),
-            "change: unit given; it must be one of policy, bounds, budgets",
-        ),
-    ):
-        with pytest.raises(Misuse if "i'" not in message else jb.InputError, match=message):
-            call()
-    agent.add_arm("small", "0.02")
-    assert agent.choose(available=["small"]).reserved == 0.02
-    with pytest.raises(jb.InputError, match=r"arms: one more given; weights has one value"):
-        new_agent(Clock(), policy=FixedSplit([1.0, 2.0, 3.0]), budgets=()).add_arm("d", 0.1)
+    agent.change(arms={"small": "0.02"})
+    assert [agent.choose(available=[x]).reserved for x in ("small", "d")] == [0.02, 0.07]
 
 
 def test_a_larger_bound_teaches_anew_in_the_new_unit() -> None:
@@ -569,7 +487,7 @@ def test_a_larger_bound_teaches_anew_in_the_new_unit() -> None:
     for ticket in agent.choose(n=2):
         agent.learn(ticket, reward=1.0, cost=0.05)
     before = memory(agent).cost.part[:2]
-    agent.change(bounds={"b": 0.2})
+    agent.change(arms={"b": 0.2})
     assert agent.left()["day"] == 8.9
     assert (
         memory(agent).pulls.tolist() == [1, 1, 0, 0]
@@ -577,10 +495,8 @@ def test_a_larger_bound_teaches_anew_in_the_new_unit() -> None:
     )
 
 
-def test_other_budgets_keep_what_was_charged() -> None:
-    """Open requests are held by the budgets that pay for them now; what is settled stays in the
-    running period.
-    """
+def test_other_budgets_hold_what_is_open() -> None:
+    """What is settled stays with the name and the period; no request is to blame for a change."""
     clock = Clock()
     clock.now = 10 * HOUR
     agent = new_agent(clock, arms={"a": 0.1, "b": 0.2}, budgets=[Budget(5.0, DAY, name="day")])
@@ -588,32 +504,12 @@ def test_other_budgets_keep_what_was_charged() -> None:
     agent.learn(agent.choose(), reward=1.0, cost=0.05)
     clock.now = 14 * HOUR
     agent.change(budgets=[Budget(1.0, HOUR, name="day"), Budget(1.0, DAY, arms=("b",), name="b")])
-    assert agent.charged() == {"day": {0.0: 0.05, 10 * HOUR: 0.3}, "b": {0.0: 0.25}}
+    assert agent.charged() == {"day": {0.0: 0.05, 10 * HOUR: 0.3}, "b": {0.0: 0.2}}
     for ticket, cost in ((early, 0.01), (late, Decimal("0.02"))):
         agent.learn(ticket, reward=1.0, cost=cost)
-    assert agent.charged() == {"day": {0.0: 0.05, 10 * HOUR: 0.03}, "b": {0.0: 0.07}}
+    assert agent.charged() == {"day": {0.0: 0.05, 10 * HOUR: 0.03}, "b": {0.0: 0.02}}
     agent.change(budgets=[Budget(0.04, DAY, name="day")])
-    # It counts the day's requests, none of which was to blame
-    assert agent.charged()["day"][0.0] == 0.08
-    assert agent.left() == {"day": -0.04} and agent.overspent() == {"day": {}}
-    with pytest.raises(Misuse, match=r"day\.arms: 'none' given; it must be one of a, b"):
-        agent.change(budgets=[Budget(1.0, DAY, arms=("none",), name="day")])
-
-
-def test_what_is_carried_over_stays_with_the_amount() -> None:
-    clock = Clock()
-    agent = new_agent(
-        clock, arms={"a": 1.0}, budgets=[Budget(2.0, DAY, carry_over=True, name="day")]
-    )
-    for day, pulls in enumerate((1, 3)):  # the second day spends what the first one left
-        clock.now = day * DAY + 10.0
-        for _ in range(pulls):
-            agent.learn(agent.choose(must=True), reward=1.0, cost=1.0)
-    assert agent.left() == {"day": 0.0} and agent.choose() is None
-    agent.change(budgets=[Budget(2.5, DAY, carry_over=True, name="day")])
-    assert agent.left() == {"day": 0.5}
-    clock.now = 2 * DAY
-    assert agent.left() == {"day": 3.0}
+    assert agent.left() == {"day": -0.01} and agent.overspent() == {"day": {}}
 
 
 def test_another_policy_is_taught_what_was_seen() -> None:
@@ -644,42 +540,21 @@ def test_a_days_budget_renews_at_midnight_there() -> None:
     assert agent.choose() is not None and agent.renews_at() == clock.now + 23 * HOUR
 
 
-def test_the_traffic_of_a_day_with_23_hours() -> None:
-    start = datetime.datetime(2026, 3, 29, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
-    pace = TrafficForecast(Traffic([*range(24)], zone="Europe/Berlin").plain(), 0.0, None)
-    for hour in range(23):
-        shown_hour = hour + (hour >= 2)  # from 2:00 on the clocks show one hour more
-        place = pace.place(start + hour * HOUR)
-        assert int(place) % 24 == shown_hour
-        day = period("day", ZoneInfo("Europe/Berlin"), 0.0, start + hour * HOUR)
-        assert day[2] - day[1] == 23 * HOUR
-        (ahead,), (total,) = pace.ahead([day[1:]], start + hour * HOUR, 0)
-        assert ahead == max(sum(range(shown_hour, 24)), 1) and total == sum(range(24))
-
-
-@pytest.mark.parametrize("factor", [0.5, 2.0, None])
-def test_the_level_and_the_shape_of_traffic_are_learnt(factor: float | None) -> None:
-    """600 requests by day, none by night: after three days that is expected, within five standard
+def test_the_level_and_the_shape_of_traffic_are_learnt() -> None:
+    """600 requests by day, none by night: after three days that is expected, within 7.5 standard
     errors.
     """
-    forecast = [0.0] * 12 + [50.0] * 12
-    traffic = None if factor is None else Traffic([factor * x for x in forecast]).plain()
-    pace, arrivals, rng = TrafficForecast(traffic, 0.0, None), 0, np.random.default_rng(0)
+    pace, arrivals, rng = Forecast(0.0, None), 0, np.random.default_rng(0)
     for hour in range(24 * 4):
-        for minute in range(rng.poisson(forecast[hour % 24])):
+        for minute in range(rng.poisson(50.0 * (hour % 24 >= 12))):
             now = hour * HOUR + 60.0 * min(minute, 59)
             if int(pace.place(now)) != pace.slot:
                 pace.move(int(pace.place(now)), arrivals, now)
                 arrivals = 0
             arrivals += 1
             if hour >= 84 and minute == 30:
-                (ahead,), (total,) = pace.ahead(
-                    [(now // DAY * DAY, now // DAY * DAY + DAY)], now, arrivals
-                )
-                assert abs(ahead - 50 * (95 - hour + 0.5)) < 5 * 600**0.5 * (
-                    1 if factor else 1.5
-                ), (hour, ahead)
-                assert abs(total - 600) < 5 * 600**0.5 * (1 if factor else 1.5)
+                (ahead,), (total,) = pace.ahead([(3 * DAY, 4 * DAY)], now, arrivals)
+                assert max(abs(ahead - 50 * (95 - hour + 0.5)), abs(total - 600)) < 7.5 * 600**0.5
 
 
 def test_a_wrong_reading_is_refused_and_the_next_one_goes_on() -> None:
@@ -730,27 +605,59 @@ def test_statistics_are_those_of_an_account_of_our_own() -> None:
             )
     budget = numbers["budgets"]["day"]
     assert budget["charged"] == pytest.approx(sum(cost for *_, cost in outcomes), abs=1e-6)
-    assert budget["left"] == pytest.approx(9.0 - budget["charged"]) and budget["price"] > 0
+    assert budget["left"] == pytest.approx(9.0 - budget["charged"])
     assert numbers["requests"] == 300 == numbers["turned_away"] + len(outcomes)
 
 
-def test_prometheus_reads_the_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = pytest.importorskip("prometheus_client")
-    agent, registry = new_agent(Clock()), client.CollectorRegistry()
-    jb.live.prometheus(agent, registry)
-    agent.learn(agent.choose(), reward=1.0, cost=0.005)
-    text = client.generate_latest(registry).decode()
-    for line in ('jaxbandits_arm_pulls_total{arm="small"} 1.0', "jaxbandits_requests_total 1.0",
-                 "# TYPE jaxbandits_turned_away_total counter", "# TYPE jaxbandits_open gauge",
-                 'jaxbandits_budget_overspent{budget="day"} 0.0'):  # fmt: skip
-        assert line in text
-    assert "jaxbandits_budget_price{" not in text
-    monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
-    with pytest.raises(jb.InputError, match=r"pip install '\.\[prometheus\]'"):
-        jb.live.prometheus(agent)
+# --- what is refused, by name: nothing has changed then
+
+NO_CONTEXTS = None, 1.0, [1.0], [[1.0, 2.0]], [1.0, np.nan], ["a", "b"], [1.0, 1e39]
 
 
-# --- what is refused, by name
+@jb.pytree
+class Stubborn(MUCB):
+    """Takes the second arm, come what may."""
+
+    def select_while_open(self, state: Any, key: Any, view: Any, open: Any) -> Any:
+        return state, np.int32(1) + 0 * open[0]
+
+
+@pytest.mark.parametrize(
+    ("argument", "call", "settings"),
+    [
+        ("ticket", lambda x: x.learn(77, cost=0.0), {}),
+        ("ticket", lambda x: x.learn(new_agent(lambda: 1.0).choose(), cost=0.0), {}),
+        ("cost", lambda x: x.learn(1, cost=-0.01), {}),
+        ("cost", lambda x: x.learn(1, cost=2e6), {}),
+        ("cost", lambda x: x.learn(1, cost=np.nan), {}),
+        ("reward", lambda x: x.learn(1, cost=0.0, reward=2.5), {}),
+        ("reward", lambda x: x.learn(1, cost=0.0, reward=1e-9), {}),
+        ("caller", lambda x: x.choose(caller=3), {}),
+        ("context", lambda x: x.choose(context=[1.0]), {}),
+        ("arm", lambda x: x.choose(available="small"), {}),
+        ("policy", lambda x: x.choose(available=["small"]), {"policy": Stubborn()}),
+        ("arm", lambda x: x.change(arms={"none": None}), {}),
+        (r"arms\['i'\]", lambda x: x.change(arms={"i": -1}), {}),
+        ("change", lambda x: x.change(unit=3.0), {}),
+        (
+            r"FixedSplit\.weights",
+            lambda x: x.change(arms={"d": 1}),
+            {"policy": FixedSplit([1.0] * 3)},
+        ),
+        (r"day\.arms", lambda x: x.change(budgets=[Budget(1, DAY, ("none",), name="day")]), {}),
+        ("budgets", lambda x: x.change(budgets=[Budget(1, DAY, name="day", of="requests")]), {}),
+        *(("context", lambda x, c=c: x.choose(context=c), SEES) for c in NO_CONTEXTS),
+    ],
+)
+def test_a_call_that_cannot_be_meant_is_refused(
+    argument: str, call: Callable[[Agent], Any], settings: dict[str, Any]
+) -> None:
+    agent = new_agent(Clock(), **settings)
+    agent.choose(context=[1.0, 2.0] if settings is SEES else None)
+    before = state(agent)
+    with pytest.raises(jb.InputError, match=f"^{argument}: ") as refused:
+        call(agent)
+    assert state(agent) == before and "\n" not in str(refused.value)
 
 
 def of(*amount: Any, **more: Any) -> dict[str, Any]:
@@ -759,99 +666,68 @@ def of(*amount: Any, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("argument", "changes"),
     [
-        ({"policy": "ucb"}, "policy: 'ucb' given"),
-        ({"policy": OmegaUCB(rho=[0.1, 0.2])}, "policy: .* one setting"),
-        ({"policy": jb.policies.Zooming(lipschitz=1.0)}, "'Zooming' given; .* finitely many"),
-        ({"policy": jb.policies.Guarded(OmegaUCB())}, "'no null"),
-        *(({"policy": x}, "given; it must be one that serves") for x in NEVER_SERVE),
-        ({"policy": PricePacer(), "budgets": ()}, r"budgets: \(\) given; .* one for PricePacer"),
-        ({"arms": {}}, "arms: {} given"),
-        ({"arms": {"a": -1.0}}, r"arms\['a'\]: -1.0 given"),
-        ({"arms": {3: 1.0}}, "arms: 3 given; it must be names"),
-        ({"reward_bound": 0.0}, "reward_bound: 0.0 given"),
-        ({"budgets": BUDGETS[0]}, "budgets: .* a list of jb.live.Bud"),
-        ({"budgets": [Budget(1.0, DAY), Budget(2.0, DAY)]}, "of different names"),
-        (of(1e-12, DAY), "budget.amount: 1e-12 given; it must be at least 1e-9"),
-        (of(1.0, DAY, arms=("none",)), "'none' given; it must be one of small, middle, large"),
-        (of(1.0, DAY, arms="small"), "budget.arms: 'small' given; it must be a list of names"),
-        (of(1.0, datetime.timedelta(days=1)), "budget.every: .* a finite number above 0"),
-        (of(1.0, "year"), r"budget.every: 'year' given; .* one of day, week, month"),
-        (of(1.0, "day", zone="Mars/Base"), r"budget.zone: .* the name of a time zone"),
-        (of(1.0, DAY, per="team"), "budget.per: 'team' given; it must be None or 'caller'"),
-        (of(1.0, DAY, None, True, per="caller"), "budget.carry_over: True given"),
-        (of(1.0, "ever"), "budget.every: 'ever' given; it must be 'ever' of requests only"),
-        (of(1.5, DAY, of="requests"), "budget.amount: 1.5 given; it must be a whole number of"),
-        (of(1.0, DAY, of="tokens"), "budget.of: 'tokens' given; it must be 'money' or 'requ"),
-        ({"policy": LinUCB()}, "context: None given; it must be how many numbers are known of a"),
-        ({"policy": LinUCB(), "context": 0}, "context: 0 given; it must be a whole number from 1"),
-        ({"traffic": [20] * 24}, "traffic: .* a jb.live.Traffic"),
-        ({"traffic": Traffic([0, 0])}, "traffic.expected: .* at least one in all"),
-        ({"clock": 5.0}, "clock: 5.0 given; it must be a function that gives seconds"),
-        ({"hold": 1.0}, "hold: 1.0 given; it must be 'bound', or a quantile"),
-        ({"lost": "all"}, "lost: 'all' given; it must be 'bound' or 'mean'"),
-        ({"breaker": 3}, "breaker: 3 given; it must be a jb.live.Breaker, or None"),
-        ({"breaker": Breaker(failures=0)}, "breaker.failures: 0 given"),
-        ({"key": 1}, "key: 1 given"),
+        ("policy", {"policy": "ucb"}),
+        ("policy", {"policy": OmegaUCB(rho=[0.1, 0.2])}),
+        ("policy", {"policy": jb.policies.Zooming(lipschitz=1.0)}),
+        *(("policy", {"policy": x}) for x in NEVER_SERVE),
+        ("policy", {"policy": PricePacer(), "budgets": ()}),
+        ("arms", {"arms": {}}),
+        (r"arms\['a'\]", {"arms": {"a": -1.0}}),
+        ("arms", {"arms": {3: 1.0}}),
+        ("reward_bound", {"reward_bound": 0.0}),
+        ("budgets", {"budgets": BUDGETS[0]}),
+        ("budgets", {"budgets": [Budget(1.0, DAY), Budget(2.0, DAY)]}),
+        (r"budget\.amount", of(1e-12, DAY)),
+        (r"budget\.amount", of(1.5, DAY, of="requests")),
+        (r"budget\.arms", of(1.0, DAY, arms=("none",))),
+        (r"budget\.arms", of(1.0, DAY, arms="small")),
+        (r"budget\.every", of(1.0, datetime.timedelta(days=1))),
+        (r"budget\.every", of(1.0, "year")),
+        (r"budget\.every", of(1.0, "ever")),
+        (r"budget\.zone", of(1.0, "day", zone="Mars/Base")),
+        (r"budget\.per", of(1.0, DAY, per="team")),
+        (r"budget\.of", of(1.0, DAY, of="tokens")),
+        ("context", {"policy": LinUCB(), "context": 0}),
+        ("clock", {"clock": 5.0}),
+        ("hold", {"hold": 1.0}),
+        ("lost", {"lost": "all"}),
+        ("breaker", {"breaker": 3}),
+        (r"breaker\.failures", {"breaker": Breaker(failures=0)}),
+        ("key", {"key": 1}),
     ],
 )
-def test_an_agent_is_checked(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
+def test_an_agent_is_checked(argument: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(jb.InputError, match=f"^{argument}: .* given; "):
         new_agent(**({"clock": Clock()} | changes))
 
 
 # --- threads
 
 
-def crowd(agent: Agent, clock: Clock, threads: int, requests: int) -> None:
-    """Nothing is lost or told twice, and no budget pays more than it grants."""
-    problems: list[Exception] = []
-    settled: list[int] = []
-
-    def serve(seed: int) -> None:
-        rng, tickets = random.Random(seed), []
-        try:
-            for i in range(requests):
-                clock.now += 1.0  # not exact between threads, and need not be
-                if (ticket := agent.choose()) is not None:
-                    tickets.append(ticket)
-                if tickets and rng.random() < 0.9:
-                    ticket = tickets.pop(rng.randrange(len(tickets)))
-                    agent.learn(ticket, reward=rng.random(), cost=rng.random() * ARMS[ticket.arm])
-                    settled.append(ticket.id)
-                if i % 97 == 0:
-                    assert all(x >= 0 for x in agent.left().values())
-            for ticket in tickets:
-                agent.learn(ticket, reward=0.5, cost=0.0)
-                settled.append(ticket.id)
-        except Exception as problem:
-            problems.append(problem)
-
-    workers = [threading.Thread(target=serve, args=(seed,)) for seed in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert not problems, problems[0]
-    assert len(set(settled)) == len(settled) == int(memory(agent).pulls.sum())
-    assert agent.statistics()["requests"] == threads * requests and not agent.open()
-    assert not any(row["open"] for row in agent.statistics()["arms"].values()) and not any(
-        agent.overspent().values()
-    )
-
-
 @pytest.mark.parametrize("requests", [60, pytest.param(5_000, marks=pytest.mark.integration)])
 def test_eight_threads_share_an_agent(tmp_path: Any, requests: int) -> None:
+    """Nothing is lost or told twice, and no budget pays more than it grants."""
     clock = Clock()
     agent = new_agent(clock, file=tmp_path / "agent.db")
-    crowd(agent, clock, 8, requests)
+
+    def serve(seed: int) -> int:
+        rng, tickets, settled = random.Random(seed), [], 0
+        for i in range(requests):
+            clock.now += 1.0  # not exact between threads, and need not be
+            if (ticket := agent.choose()) is not None:
+                tickets.append(ticket)
+            if tickets and (rng.random() < 0.9 or i == requests - 1):
+                ticket = tickets.pop(rng.randrange(len(tickets)))
+                agent.learn(ticket, reward=rng.random(), cost=rng.random() * ARMS[ticket.arm])
+                settled += 1
+        for ticket in tickets:
+            agent.learn(ticket, reward=0.5, cost=0.0)
+        return settled + len(tickets)
+
+    with ThreadPoolExecutor(8) as threads:
+        settled = sum(threads.map(serve, range(8)))
+    assert settled == int(memory(agent).pulls.sum()) and not any(agent.overspent().values())
+    assert agent.statistics()["requests"] == 8 * requests and not agent.open()
     assert jb.live.audit(tmp_path / "agent.db")["problems"] == []
-
-
-def test_an_agent_is_no_part_of_a_program() -> None:
-    def new_agent(bound: Any) -> None:
-        Agent(OmegaUCB(), arms={"a": bound}, reward_bound=1.0, key=jax.random.key(0))
-
-    with pytest.raises(jb.InputError, match=r"key: a traced value given; .*call it outside of jit"):
-        jax.jit(new_agent)(0.5)
