@@ -209,7 +209,7 @@ def fig4(options: Options) -> list[Row]:
     """Cumulative regret and censored share of all columns on the three stand-in instances."""
     rounds, replicates = options.pick((1_500, 8), (20_000, 30), (100_000, 100))
     runs: dict[str, xarray.Dataset] = {}
-    times = []
+    times = Summary()
     for label, bound, names in (
         ("six index policies", 300, (*RCUCBS, *BASELINES[:2])),
         ("TS", 1800, BASELINES[2:]),
@@ -227,15 +227,13 @@ def fig4(options: Options) -> list[Row]:
         seconds, statement = time.perf_counter() - start, f"≤ {bound} (issue)"
         holds = None if rounds < 100_000 else seconds <= bound
         note = f"T = {rounds}, {replicates} replicates, 3 instances, compile included"
-        times.append(
-            row(
-                f"seconds for {label}",
-                seconds,
-                published=statement,
-                holds=holds,
-                note=note,
-                digits=".0f",
-            )
+        times.add(
+            f"seconds for {label}",
+            seconds,
+            published=statement,
+            holds=holds,
+            note=note,
+            digits=".0f",
         )
     picture, axes = figure(1, 3, (13, 4.6))
     rows, note = [], f"T = {rounds}; {STAND_IN}"

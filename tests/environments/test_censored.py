@@ -126,9 +126,15 @@ def test_policy_keeps_the_contract(policy: jb.Policy, name: str) -> None:
 # --- laws and means -----------------------------------------------------------------------------------------------
 
 
+# Of each instance: value of the best pair, share of its rounds that are censored (published), gap
+SPECIFIED = [(0.271, 0.6116, 0.0018), (0.131, 0.7631, 0.0024), (0.453, 0.4404, 0.0038)]
+
+
 @pytest.mark.parametrize("i", range(3))
 def test_g1_means_are_the_closed_forms(i: int) -> None:
     world, twin = g1(), best_pair_G1(G1_NAMES[i])
+    numbers = twin.value, twin.survival[twin.best], twin.gap
+    np.testing.assert_allclose(numbers, SPECIFIED[i], atol=5.1e-4)
     ours = world.values()[0][i].reshape(10, 10)
     # λ ≤ 10, and the tabulated CDF is right to 1e-5
     np.testing.assert_allclose(ours, twin.v, atol=1e-4, rtol=0)
@@ -163,25 +169,6 @@ def test_copula_has_its_marginals_and_its_correlation() -> None:
         # Spearman's ρ of a Gaussian copula, on pulls below τ_max for all but 0.7 % of them
         rank = stats.spearmanr(r, c).statistic
         assert rank == pytest.approx(6 / np.pi * np.arcsin(kappa / 2), abs=4 / np.sqrt(n) + 2e-3)
-
-
-def test_the_tabulated_normal_is_right_to_3e_5() -> None:
-    n = 1 << 16
-    world = copula_arms(
-        [stats.uniform()],
-        [stats.uniform()],
-        0.0,
-        limits=[1.0],
-        cost=Linear(0.1),
-        penalty=Linear(1.0),
-    )
-    law = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(0)).law
-    lattice = ((np.arange(n, dtype=np.uint64) << 16) + (1 << 15)).astype(np.uint32)
-    draw = jax.jit(jax.vmap(lambda w: law.outcome(jnp.int32(0), jnp.stack([w, w]))))
-    reward, consumption = (np.asarray(x) / ticks.ONE for x in draw(jnp.asarray(lattice)))
-    even = (np.arange(n) + 0.5) / n
-    assert np.abs(reward - even).max() < 3e-5
-    assert np.abs(consumption - even).max() < 3e-5
 
 
 def test_rows_have_exact_means_and_run_times_above_every_limit_saturate() -> None:

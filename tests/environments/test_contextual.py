@@ -307,19 +307,6 @@ def test_late_outcomes_bring_their_own_context(late: int) -> None:
     assert result.status.values.ravel().tolist() == ["horizon"]
 
 
-@pytest.mark.integration
-def test_without_delay_in_flight_plays_what_the_policy_plays() -> None:
-    world = linear()
-    policy = LinUCB(price=0.4, explore=Bonus(1.0))
-    limit = jb.Horizon(150)
-    plain = jb.simulate(policy, world, limit, key=KEY, replicates=3, marks=3)
-    late = jb.simulate(
-        jb.policies.InFlight(policy), Delayed(world, room=1), limit, key=KEY, replicates=3, marks=3
-    )
-    for name in ("reward", "expected_reward"):
-        assert np.array_equal(plain.ledger[name], late.ledger[name])
-
-
 # --- Arms that are absent or closed; the table's own contexts
 
 

@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 
 import jaxbandits as jb
 from jaxbandits.core.checks import InputError
-from jaxbandits.environments import Delayed, FiniteArms, FixedDelay, Piecewise, WithNullArm, drift
-from jaxbandits.policies import MUCB, UCB1, InFlight, OmegaUCB, Schedule
+from jaxbandits.environments import FiniteArms, Piecewise, WithNullArm, drift
+from jaxbandits.policies import MUCB, UCB1, OmegaUCB, Schedule
 from jaxbandits.result import pick
 from jaxbandits.testing import assert_same_results
 from tests.contract.worlds import KEY, world
@@ -92,23 +92,6 @@ def test_an_instance_has_changes_of_its_own_and_batches_change_nothing() -> None
         MUCB(), alone, jb.Horizon(50), key=KEY, replicates=2, marks=2, instance_ids=[1]
     )
     assert_same_results(pick(whole, instances=[1]), part, "in the whole and alone")
-
-
-@pytest.mark.integration
-def test_bits_of_delay_and_null_arm_around_or_inside() -> None:
-    """A world that changes behind a delay of 0 rounds plays as without."""
-    moving = Piecewise.bernoulli(drift.linear([0.2, 0.8], [0.8, 0.2], 5), [0.5, 0.5], every=20)
-    plain = jb.simulate(OmegaUCB(), moving, jb.Horizon(100), key=KEY, replicates=2, marks=2)
-    late = jb.simulate(
-        InFlight(OmegaUCB()),
-        Delayed(moving, FixedDelay(0), room=1),
-        jb.Horizon(100),
-        key=KEY,
-        replicates=2,
-        marks=2,
-    )
-    np.testing.assert_array_equal(plain.regret, late.regret)
-    assert (plain.regret.values[..., -1] > 0).all()
 
 
 # --- what could be gained
@@ -295,25 +278,6 @@ def test_other_constraints_have_no_benchmark_and_say_so() -> None:
         _ = result.fixed_regret
     with pytest.raises(InputError, match="constraint"):
         moving.best_schedule(jb.AverageCost(c=0.5, rounds=40))
-
-
-def test_a_sweep_has_the_same_regret() -> None:
-    moving = some_worlds()[0]
-    spec = jb.Sweep(
-        policies={"UCB1": UCB1()},
-        environments={"moving": moving},
-        constraint=jb.Horizon(60),
-        seed=4,
-        replicates=3,
-        marks=2,
-    )
-    swept = jb.sweep(spec, progress=False)
-    again = jb.simulate(
-        UCB1(), moving, jb.Horizon(60), key=jax.random.key(4), replicates=3, marks=2
-    )
-    np.testing.assert_array_equal(
-        np.squeeze(swept.data["regret"].values), np.squeeze(again.regret.values)
-    )
 
 
 def test_paths_keep_to_their_law() -> None:

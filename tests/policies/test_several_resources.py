@@ -201,20 +201,6 @@ def has_a_part(action: int, totals: Any, t: int, money: np.ndarray) -> bool:
 UCB = policies.UCBBwK(bounds=BOUNDS["wilson"][0], update_budgets=True)
 
 
-@pytest.mark.integration
-def test_ucb_bwk_in_a_window() -> None:
-    """SW-UCB-BwK: every drawn arm has a part in HiGHS' solution for what the last w rounds brought."""
-    window, away = 40, []
-    p = play(policies.Windowed(UCB, window=window), "time")
-    for lane, i in np.argwhere(p.alive[::2, window + 1 :]) * [2, 1] + np.array([0, window + 1]):
-        n, r, c = (x[lane, i] - x[lane, i - window] for x in (p.n, p.r, p.c))
-        if (n == 0).any():
-            assert n[p.action[lane, i]] == 0
-        else:
-            away.append(has_a_part(p.action[lane, i], (n, r, c), window + 1, p.money[lane, i]))
-    assert len(away) > 250 and sum(away) > 20, (len(away), sum(away))
-
-
 def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
     """Weight of every pull in later rounds ``[t, s]``: γ to the rounds or pulls between."""
     rows, w = [], np.zeros(action.size)

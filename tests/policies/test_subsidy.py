@@ -304,31 +304,6 @@ def test_a_conservative_run_keeps_its_floor(wide: bool, value: float, error: flo
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
-    ("rule", "spread", "percent"),
-    [
-        ("halving", "pulls", 3.6),
-        ("halving", "root", 1.3),
-        ("rejects", "root", 2.3),
-        ("rejects", "money", 3.2),
-    ],
-)
-def test_errors_under_fixed_money(rule: str, spread: str, percent: float) -> None:
-    """Of 4,000 lanes there, with arms in another order in each, and 2,000 here."""
-    arms = FiniteArms.bernoulli(
-        [0.5, 0.45, 0.45, 0.4, 0.4, 0.35, 0.35, 0.3], [0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]
-    )
-    budget = jb.TotalBudget(2000.0, last_pull="counts")
-    result = jb.simulate(
-        policies.Elimination(rule, spread), arms, budget, key=KEY, replicates=2000, marks=1
-    )
-    wrong = float(statistics.error(result, arms).mean())
-    share = percent / 100
-    assert abs(wrong - share) <= 2.6 * np.sqrt(share * (1 - share) * (1 / 2000 + 1 / 4000)), wrong
-    assert float(result.spent.max()) <= 2000
-
-
-@pytest.mark.integration
 def test_a_fixed_confidence_is_kept() -> None:
     arms = FiniteArms.bernoulli([0.6, 0.5, 0.45, 0.4], [0.9, 0.1, 0.5, 0.9])
     budget = jb.TotalBudget(100_000.0, last_pull="counts")
