@@ -310,42 +310,6 @@ def test_an_episode_sees_what_is_open_and_its_waits_teach_nothing() -> None:
     assert int(episode.lane.status) == jb.Status.CLOSED and int(episode.ledger.rounds) == 9
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({}, "pulls, money, shown: none given"),
-        ({"pulls": [1.5, 2]}, "pulls: .* whole numbers of at least 0"),
-        ({"pulls": [1, 2, 3]}, "pulls: .* one number, or numbers of the shape"),
-        ({"money": [0.0, 1.0]}, "money: .* above 0"),
-        ({"shown": [[1, 0]]}, "shown: .*bool"),
-        ({"shown": [[True, False]] * 2, "at": [1]}, "at: .* increasing whole numbers"),
-        ({"shown": [[True, False]] * 2}, "at: shape"),
-    ],
-)
-def test_limits_that_are_none(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
-        Stocked.of(FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4]), **fields)
-
-
-def test_what_cannot_be_asked_of_it_is_refused_by_name() -> None:
-    arms = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
-    world, budget = Stocked.of(arms, pulls=5), jb.TotalBudget(3.0, last_pull="counts")
-    with pytest.raises(jb.InputError, match="world: 'Stocked' given"):
-        Stocked.of(world, pulls=3)
-    reservoir = jb.environments.Reservoir.ratio(KEY, instances=2, capacity=4)
-    with pytest.raises(jb.InputError, match="world: 'Reservoir' given"):
-        Stocked.of(reservoir, pulls=3)
-    purse = Stocked.of(arms, money=5.0)
-    with pytest.raises(jb.InputError, match="Stocked does not give its outcomes by address"):
-        jb.simulate(policies.MUCB(), purse, budget, key=KEY, engine="leap")
-    with pytest.raises(jb.InputError, match=r"MRCB.blank_action: .* Stocked it must be one arm"):
-        jb.simulate(policies.MRCB(pulls=2), world, budget, key=KEY)
-    with pytest.raises(jb.InputError, match="environment: 'Stocked' given"):
-        jb.gradients.score_function.estimate(policies.MUCB(), world, budget, key=KEY, replicates=2)
-    with pytest.raises(jb.InputError, match="environment: 'Stocked' given"):
-        jb.gradients.exact.estimate(policies.SoftElim(), world, budget)
-
-
 def test_the_kit_knows_what_is_closed() -> None:
     """Right worlds pass; an ``open`` that says too much, or opens earlier, does not."""
     arms = FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.8]], [[0.5, 0.4], [0.7, 0.2]])

@@ -15,7 +15,6 @@ from scipy import optimize, stats
 import jaxbandits as jb
 from jaxbandits._numerics import fluid
 from jaxbandits.core import streams
-from jaxbandits.core.checks import InputError
 from jaxbandits.environments import (
     ContextualArms,
     Delayed,
@@ -408,37 +407,6 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
 
 
 # --- What is refused
-
-
-def test_what_is_refused() -> None:
-    world, arms = linear(), jb.environments.FiniteArms.bernoulli([0.5], [0.5])
-    keywords = {"key": KEY, "marks": 1}
-    with pytest.raises(InputError, match="'no contexts' given"):
-        jb.simulate(LinUCB(), arms, jb.Horizon(5), **keywords)
-    with pytest.raises(InputError, match="one would wait for ever"):
-        jb.simulate(
-            LinUCB(),
-            WithNullArm(world),
-            jb.TotalBudget(5.0, last_pull="counts"),
-            max_rounds=9,
-            **keywords,
-        )
-    with pytest.raises(InputError, match="LinearRate, which would wait for ever"):
-        jb.simulate(LinearRate(), WithNullArm(world), jb.Horizon(5), **keywords)
-    with pytest.raises(InputError, match="constraint: one without a pace given"):
-        jb.simulate(ContextualPacer(), world, jb.TotalBudget(5.0, last_pull="counts"), **keywords)
-    with pytest.raises(InputError, match=r"rounds: 20000000 given"):
-        jb.simulate(LinUCB(), world, jb.Horizon(20_000_000), **keywords)
-    with pytest.raises(InputError, match="shared: True given"):
-        jb.simulate(LinUCB(shared=True), world, jb.Horizon(5), **keywords)
-    with pytest.raises(InputError, match="cost_guess: '2 numbers' given"):
-        jb.simulate(LinUCB(cost_guess=[0.1, 0.2]), world, jb.Horizon(5), **keywords)
-    with pytest.raises(InputError, match="LinUCB' given; it must be a policy that adds up"):
-        jb.simulate(jb.policies.Windowed(LinUCB(), window=5), world, jb.Horizon(5), **keywords)
-    with pytest.raises(InputError, match="features: shape"):
-        RequestTable.of([[0.5]] * 3, [[0.5]] * 3, features=[[1.0]] * 4)
-    with pytest.raises(InputError, match=r"reward: .* given; it must be \[3, 4\]"):
-        ContextualArms.linear(np.zeros((3, 3)), np.zeros((3, 4)), Gaussian(3))
 
 
 def test_of_a_world_that_changes_nobody_knows_how_far_its_sample_is_off() -> None:

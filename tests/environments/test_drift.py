@@ -14,12 +14,12 @@ from scipy.optimize import linprog
 import jaxbandits as jb
 from jaxbandits.core.checks import InputError
 from jaxbandits.environments import FiniteArms, Piecewise, WithNullArm, drift
-from jaxbandits.policies import MUCB, UCB1, OmegaUCB, Schedule
+from jaxbandits.policies import MUCB, OmegaUCB, Schedule
 from jaxbandits.result import pick
 from jaxbandits.testing import assert_same_results
 from tests.contract.worlds import KEY, world
 
-BUDGET, NINE = jb.TotalBudget(30.0, last_pull="counts"), jb.Horizon(9)
+BUDGET = jb.TotalBudget(30.0, last_pull="counts")
 
 
 @pytest.mark.parametrize(
@@ -296,36 +296,6 @@ def test_paths_keep_to_their_law() -> None:
     error = moves.std() / np.sqrt(moves.size)
     assert abs(moves.mean()) < 3.5 * error and abs(moves.std() - 0.05 / np.sqrt(3)) < 5e-4
     assert abs(np.corrcoef(np.diff(path[:, :, 0], axis=1))[0, 1]) < 3.5 / np.sqrt(4000)
-
-
-def two(second: bool) -> FiniteArms:
-    return FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5], [True, second])
-
-
-@pytest.mark.parametrize(
-    ("make", "names"),
-    [
-        (lambda: Piecewise.of([]), "worlds"),
-        (lambda: Piecewise.of([world("bernoulli"), world("beta")], at=[3]), "worlds"),
-        (lambda: Piecewise.of([world("bernoulli")] * 2), "at"),
-        (lambda: Piecewise.of([world("bernoulli")] * 3, at=[9, 9]), "at"),
-        (lambda: Piecewise.of([world("bernoulli")] * 2, at=[[3], [4]]), "at"),
-        (lambda: Piecewise.bernoulli([[0.1, 0.2]], [0.5, 0.5]), "at, every"),
-        (lambda: Piecewise.bernoulli([[0.1, 0.2]], [[0.5] * 3], every=3), "mean_reward, mean_cost"),
-        (lambda: drift.random_walk(jax.random.key(0), [0.5], 2.0, 5), "size"),
-        (lambda: drift.random_walk(jax.random.key(0), [1.5], 0.1, 5), "start"),
-        (lambda: drift.sinusoidal([0.5], [0.6], 5, 0), "period"),
-        (lambda: drift.linear([0.5], [[0.6, 0.5]], 5), "first, last"),
-        (lambda: Piecewise.of([two(True), two(False)], at=[5]).check(), "come or go"),
-        (
-            lambda: jb.simulate(UCB1(), WithNullArm(some_worlds()[0]), NINE, key=KEY),
-            "the other way",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_named(make: Any, names: str) -> None:
-    with pytest.raises(InputError, match=names):
-        make()
 
 
 def test_prices_that_change_are_no_prices() -> None:
