@@ -305,9 +305,6 @@ def test_after_its_horizon_the_recommended_pair_is_played() -> None:
     assert (simple >= -1e-6).all()
 
 
-# --- errors -------------------------------------------------------------------------------------------------------
-
-
 def test_a_zero_penalty_is_the_ordinary_bandit() -> None:
     arms = [[(np.array([1.0, 0.0, 1.0]), np.zeros(3)), (np.array([0.0, 1.0, 0.0]), np.zeros(3))]]
     world = row_arms(arms, limits=[1.0], cost=Constant(0.0), penalty=Constant(0.0))

@@ -406,9 +406,6 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
     assert (results[1].ledger["expected_reward"] == results[1].ledger["reward"]).all()
 
 
-# --- What is refused
-
-
 def test_of_a_world_that_changes_nobody_knows_how_far_its_sample_is_off() -> None:
     """By rounds it is against who sees contexts; the error of a sample without end is NaN, not 0."""
     parts = [

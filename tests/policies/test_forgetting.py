@@ -14,7 +14,6 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.core import arm_statistics, ticks
-from jaxbandits.core.checks import InputError
 from jaxbandits.core.pytrees import pytree
 from jaxbandits.environments import Delayed, FiniteArms, FixedDelay, Piecewise, WithNullArm
 from jaxbandits.policies import (
@@ -24,7 +23,6 @@ from jaxbandits.policies import (
     BudgetedThompson,
     Detector,
     Discounted,
-    EpsilonFirst,
     FixedSplit,
     InFlight,
     OmegaStarUCB,
@@ -35,7 +33,6 @@ from jaxbandits.policies import (
     Restarting,
     Schedule,
     SoftIndex,
-    ThompsonLP,
     Windowed,
     alarms,
 )
@@ -502,22 +499,3 @@ def test_several_resources_are_watched_one_by_one() -> None:
         return jb.simulate(policy, moving, limit, key=KEY, replicates=3, marks=1).final["restarts"]
 
     assert (restarts(0.1) == 0).all() and (restarts(0.9) >= 1).all()
-
-
-@pytest.mark.parametrize(
-    ("policy", "word"),
-    [
-        (Windowed(EpsilonFirst(), window=5), "policy"),
-        (Windowed(OmegaUCB(), window=0), "window"),
-        (Discounted(EpsilonFirst(), gamma=0.9), "policy"),
-        (Discounted(ThompsonLP(), gamma=0.9), "policy"),
-        (Discounted(OmegaUCB(), gamma=1.5), "gamma"),
-        (Discounted(OmegaUCB(), gamma=0.9, per="day"), "per"),
-        (Restarting(OmegaUCB(), OmegaUCB()), "detector"),
-        (Restarting(EpsilonFirst(), GLR(), whole=False), "policy"),
-        (Restarting(OmegaUCB(), CUSUM(threshold=0.0)), "threshold"),
-    ],
-)
-def test_what_does_not_fit_is_named(policy: Any, word: str) -> None:
-    with pytest.raises(InputError, match=word):
-        jb.simulate(policy, world("bernoulli"), HORIZON, key=KEY)

@@ -391,26 +391,6 @@ def test_dual_mirror_descent(bounds: str) -> None:
     assert rests > 100
 
 
-# --- who may play what
-
-
-def test_what_they_need_is_said() -> None:
-    with pytest.raises(jb.InputError, match="no horizon given; LagrangeBwK needs one"):
-        jb.simulate(policies.LagrangeBwK(), WORLD, LIMITS["no time"], key=KEY)
-    with pytest.raises(jb.InputError, match="no null arm"):
-        jb.simulate(policies.DualMirrorDescent(), WORLD, LIMITS["time"], key=KEY)
-    with pytest.raises(jb.InputError, match="no horizon given; DualMirrorDescent"):
-        jb.simulate(
-            policies.DualMirrorDescent(), RESTING, LIMITS["no time"], key=KEY, max_rounds=100
-        )
-    later = jb.environments.Delayed(ONE, jb.environments.FixedDelay(2), room=8, arrivals=2)
-    renewing = jb.Renewing(amount=[5.0], every=[2], requests=[8, 12])
-    with pytest.raises(jb.InputError, match="one whose budgets renew given"):
-        jb.simulate(policies.InFlight(policies.PrimalDualBwK()), later, renewing, key=KEY)
-    with pytest.raises(jb.InputError, match="it does not report what is left"):
-        jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
-
-
 def test_a_cost_of_a_hundred_thousandth_is_no_gift() -> None:
     """Money for the best arm in half of the rounds: a price of 0 spends it all."""
     price, rounds = 168 * 2.0**-24, 2000  # 10⁻⁵, beside an arm at 1

@@ -229,28 +229,6 @@ def test_an_arm_that_closes_is_closed_and_not_worse() -> None:
         assert result.pulls.values[..., 0].max() <= 30
 
 
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
-        (policies.Elimination("thirds"), "Elimination.rule: 'thirds' given"),
-        (policies.Elimination("halving", "even"), "Elimination.spread: 'even' given"),
-        (
-            policies.Floored(policies.MUCB(), share=[0.5, 0.6, 0, 0, 0]),
-            "Floored.share: .* 1 together",
-        ),
-        (
-            policies.Floored(policies.MUCB(), share=[0.5, 0.1]),
-            "Floored.share: .* one for each of",
-        ),
-        (policies.CSUCB(alpha=0.1, horizon=9, costs=[0.5, 0.1]), "CSUCB.costs: '2 numbers' given"),
-        (policies.Elimination(), "constraint: it does not report what is left"),
-    ],
-)
-def test_bad_input_is_one_line(policy: Any, message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
-        jb.simulate(policy, WORLD, jb.Horizon(20), key=KEY)
-
-
 # --- printed numbers (see the docstrings' sources), and promises
 
 
