@@ -261,6 +261,16 @@ def test_outcomes_are_around_the_means_of_the_context() -> None:
         assert int(outcome.expected_reward) == pytest.approx(must * 2**24, abs=8)
 
 
+def test_reward_and_each_cost_have_a_word_of_their_own() -> None:
+    """Four coins a pull, of means one half: no two are the same coin (words come in pairs)."""
+    world = ContextualArms.linear([[0.5, 0.0]], [[[0.5, 0.0]] * 3], Rows.of([[0.0]]), resources=3)
+    pull = jax.vmap(jax.tree.map(lambda x: jnp.asarray(x)[0], world).pull, (None, None, None, 0))
+    feedback = pull(world.start(), jnp.int32(0), KEY, jnp.arange(1, 257))[2]
+    coins = np.column_stack([feedback.reward, feedback.cost]) > 0
+    same = (coins[:, :, None] == coins[:, None, :]).mean(axis=0)[np.triu_indices(4, 1)]
+    assert np.abs(same - 0.5).max() < 4 * 0.5 / 16
+
+
 # --- Contexts reach the learner with their own outcomes
 
 
