@@ -192,6 +192,12 @@ def test_a_consumption_equal_to_its_limit_is_within() -> None:
     limits = [0.1, 0.3, 0.7, 1.0]
     spec = CensoredSpec.of(1, limits, cost=Linear(0.1), penalty=Linear(1.0))
     assert (spec.consumption_ticks(limits) == spec.limit_ticks).all()
+    costs: dict[str, Any] = {"cost": Linear(0.1), "penalty": Linear(1.0)}
+    world = row_arms([[([1.0], [0.3])]], limits=limits, **costs)
+    inner = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(0))
+    pairs = [PairAction(jnp.int32(0), jnp.int32(j)) for j in range(4)]
+    pulls = [inner.pull(inner.start(), pair, KEY, jnp.int32(1))[2] for pair in pairs]
+    assert [bool(feedback.exceeded) for feedback in pulls] == [True, False, False, False]
 
 
 def test_the_outcome_of_a_pull_does_not_depend_on_its_limit() -> None:
