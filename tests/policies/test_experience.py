@@ -123,20 +123,6 @@ def test_batches_beside_a_plain_loop(size: int, later: int) -> None:
         unknown.append((batch, arm, reward))
 
 
-def test_batches_of_one_are_the_policy_itself() -> None:
-    inner = jb.policies.OmegaUCB(rho=0.25)
-    result = jb.simulate(
-        [inner, InBatches(inner, size=1)],
-        ARMS,
-        BUDGET,
-        key=KEY,
-        replicates=4,
-        marks=3,
-        engine="scan",
-    )
-    assert all((x[0] == x[1]).all() for x in result.ledger.values())
-
-
 @pytest.mark.integration
 @pytest.mark.parametrize(
     "policy",
