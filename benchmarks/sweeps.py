@@ -1,7 +1,5 @@
 """``python -m benchmarks.sweeps ITEM [--out DIR]``: what sweeps promise, measured.
 
-kill      40 ``kill -9`` at random times over docs/examples/sweep_rho.py, then the bytes against those of a whole run
-kills     20 ``kill -9`` of the caller and of its worker processes, in the same way
 executors 10⁴ lanes: this process on one core, its threads, and engines of two workers, one after the other
 figure4   28,800 runs, whole commands: this process, worker processes, Dask
 """
@@ -13,8 +11,6 @@ import contextlib
 import dataclasses
 import hashlib
 import os
-import random
-import signal
 import statistics
 import subprocess
 import sys
@@ -28,7 +24,7 @@ LANES, BLOCK = 10_000, 0.5  # seconds of a block
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 
 
-def command(out, *options, file="sweep_rho.py"):
+def command(out, *options, file):
     words = ["sweep", str(EXAMPLES / file), "--out", str(out), "--no-progress"]
     return [sys.executable, "-m", "jaxbandits", *words, *options]
 
@@ -39,54 +35,6 @@ def contents(folder):
         path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"
     ]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
-
-
-def blocks(folder):
-    """The number of blocks in a sweep's folder."""
-    return len(list(Path(folder, "blocks").glob("*.npz")))
-
-
-def killed(out, kills, *on, startup=0.0):
-    """Kill the caller or, with an engine, one of its workers, some time after each new block; then
-    compare the bytes with those of a whole run.
-
-    With ``startup``, every other time the caller is killed within so many seconds of its start.
-    """
-    start = time.time()
-    subprocess.run(command(out / "whole"), check=True, stdout=subprocess.DEVNULL)
-    whole, total = contents(out / "whole"), blocks(out / "whole")
-    print(f"uninterrupted, in one process: {time.time() - start:.0f} s, {total} blocks", flush=True)
-    moments, process, done = random.Random(0), None, [0]
-    hit = {"caller": 0, "worker": 0} if on else {"caller": 0}
-    while sum(hit.values()) < kills:
-        if process is None:
-            process = subprocess.Popen([*command(out / "killed"), *on], stdout=subprocess.DEVNULL)
-        if startup and len(done) % 2:
-            time.sleep(moments.uniform(0.0, startup))
-        else:
-            while process.poll() is None and blocks(out / "killed") == done[-1]:
-                time.sleep(0.005)
-            time.sleep(moments.uniform(0.0, 0.5))
-        if process.poll() is not None:
-            raise SystemExit(f"the sweep ended before kill {sum(hit.values()) + 1}")
-        victim = moments.choice(list(hit))
-        hit[victim] += 1
-        if victim == "worker":
-            os.kill(moments.choice(children(process.pid)), signal.SIGKILL)
-        else:
-            process.kill()
-            process.wait()
-            process = None
-        done.append(blocks(out / "killed"))
-    if process is not None:
-        process.wait()
-    subprocess.run([*command(out / "killed"), *on], check=True, stdout=subprocess.DEVNULL)
-    same = contents(out / "killed") == whole
-    bytes_ = "the same bytes" if same else "THE BYTES DIFFER"
-    print(
-        f"blocks after each of {kills} kills: {done[1:]}; killed: {hit}; {len(whole)} files: {bytes_}"
-    )
-    return 0 if same else 1
 
 
 def spec(budget=20_000.0, engine="auto"):
@@ -192,10 +140,6 @@ def children(pid):
 
 
 ITEMS = {item.__name__: item for item in (executors, figure4)}
-ITEMS |= {
-    "kill": lambda out: killed(out, 40, startup=4.0),
-    "kills": lambda out: killed(out, 20, "--on", "processes:2"),
-}
 
 
 def main():

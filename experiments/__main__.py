@@ -27,7 +27,6 @@ NAMES = (
     "omega_ucb_tails",
     "rcb",
     "rcucb",
-    "router",
     "service",
     "suak",
 )

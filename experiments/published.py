@@ -13,11 +13,11 @@ table of a page says above itself where its cells come from::
 A line is ``WHERE => ITEM => CELL``, and the first whose ``WHERE`` fits makes a cell; where none does
 it is empty. ``WHERE`` is a regular expression of a column's head, or two, ``LABEL @ HEAD``. ``ITEM``
 names the row: ``{0}`` is the first label of the line, ``{head}`` the column's; with a format it is
-the number in it, ``{0÷2:.3g}`` half of that. A row that may be missing ends in ``?``; two rows are
-joined by ``&``. ``CELL`` is made of the row's columns: ``{measured:,.0f}`` has each number in a
-format, ``{note/REGEX/}`` is a part, ``{2.measured}`` is of the second row, and what stands in ⟨⟩ is
-left out where something in it is missing. ``A := B`` writes A on the page for B of the items,
-``labels 2`` says that two columns are labels, and ``every REGEX`` that no such item is left out.
+the number in it, ``{0÷2:.3g}`` half of that. A row that may be missing ends in ``?``. ``CELL`` is
+made of the row's columns: ``{measured:,.0f}`` has each number in a format, ``{note/REGEX/}`` is a
+part, and what stands in ⟨⟩ is left out where something in it is missing. ``A := B`` writes A on the
+page for B of the items, ``labels 2`` says that two columns are labels, and ``every REGEX`` that no
+such item is left out.
 
 A sentence is listed in a ``quotes.csv`` with the row that its numbers are of. A test compares all
 with the rows.
@@ -29,7 +29,7 @@ import csv
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,12 +94,7 @@ def lookup(name: str, item: str) -> Line:
 # --- a cell, a sentence
 
 _NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[+-]?\d+)?|-?inf")
-_FIELD = re.compile(r"\{(?:(\d)\.)?(\w+)(?:/([^/]*)/)?(?::([^{}]*))?\}")
-_MADE: dict[str, Callable[[Line], str]] = {
-    "bold": lambda row: "**" if row["verdict"] == "no" else "",
-    "ahead": lambda row: "**" if float(_part(row["note"], "from (\\S+) to")) > 0 else "",
-    "mark": lambda row: "?" if row["verdict"] == "unclear" else f"**{row['verdict']}**",
-}
+_FIELD = re.compile(r"\{(\w+)(?:/([^/]*)/)?(?::([^{}]*))?\}")
 
 
 def _part(text: str, regex: str | None) -> str:
@@ -131,16 +126,18 @@ def written(text: str, form: str) -> str:
     return _NUMBER.sub(number, text.removeprefix("difference "))
 
 
-def filled(template: str, *rows: Line) -> str:
-    """A cell or a sentence with the numbers of its rows."""
+def filled(template: str, row: Line) -> str:
+    """A cell or a sentence with the numbers of its row; ``{bold}`` marks a verdict that is no."""
 
     def field(match: re.Match[str]) -> str:
-        row, name = rows[int(match[1] or 1) - 1], match[2]
-        text = _MADE[name](row) if name in _MADE else _part(row[name], match[3])
-        return written(text, match[4]) if match[4] else text
+        name, part, form = match.groups()
+        if name == "bold":
+            return "**" if row["verdict"] == "no" else ""
+        text = _part(row[name], part)
+        return written(text, form) if form else text
 
     def optional(match: re.Match[str]) -> str:
-        is_known = all(rows[0][x[2]] for x in _FIELD.finditer(match[1]))
+        is_known = all(row[x[1]] for x in _FIELD.finditer(match[1]))
         try:
             return _FIELD.sub(field, match[1]) if is_known else ""
         except LookupError:
@@ -172,8 +169,8 @@ class Rule(NamedTuple):
         of_line = any(re.fullmatch(self.label, label) for label in labels)
         return of_line and re.fullmatch(self.head, head) is not None
 
-    def items(self, places: Line) -> list[str]:
-        """The items that it names, for the labels of a place."""
+    def item_at(self, places: Line) -> str:
+        """The item that it names, for the labels of a place."""
 
         def text(match: re.Match[str]) -> str:
             name, divisor, form = match.groups()
@@ -183,7 +180,7 @@ class Rule(NamedTuple):
             return f"{number / float(divisor or 1):{form}}"
 
         whole = re.sub(r"\{(\w+)(?:÷([\d.]+))?(?::([^{}]+))?\}", text, self.item)
-        return whole.removesuffix("?").split(" & ")
+        return whole.removesuffix("?")
 
 
 def cells(line: str) -> list[str]:
@@ -213,10 +210,10 @@ def made_anew(source: str, spec: str, table: str) -> str:
             text = ""
             if rule := next((rule for rule in rules if rule.fits(labels, name)), None):
                 places = {"head": key(name)} | {str(i): key(x) for i, x in enumerate(labels)}
-                wanted = rule.items(places)
-                used |= set(wanted)
-                if not rule.item.endswith("?") or wanted[0] in items(source):
-                    text = filled(rule.cell, *(lookup(source, item) for item in wanted))
+                wanted = rule.item_at(places)
+                used.add(wanted)
+                if not rule.item.endswith("?") or wanted in items(source):
+                    text = filled(rule.cell, lookup(source, wanted))
             new.append(cell if text == cell.strip() else f" {text} ")
         made.append(f"|{'|'.join(new)}|")
     for every in re.findall(r"(?m)^every (.+)$", spec):

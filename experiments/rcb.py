@@ -297,10 +297,7 @@ def regret_curves(
     by_beta: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
     for batch in _batches(points, options):
         lanes = play_points(
-            known_name,
-            batch,
-            lambda beta, budget: ruled("K arms", formula, budget, beta),
-            options,
+            known_name, batch, lambda beta, budget: ruled("K arms", formula, budget, beta), options
         )[0]
         for point, x in zip(batch, lanes, strict=True):
             by_beta[point.beta].append(x)
@@ -742,18 +739,14 @@ def claims(options: Options) -> list[Row]:
     gap, value = best_ratio_alone(instances)
     scope = f"the worst of {instances} instances of four arms, B = 1 to 19"
     item = "claims: always the best ratio, distance from the optimum over ρ"
-    rows = [row(item, gap, published="≤ 2", holds=gap <= 2, note=scope)]
-    rows.append(
-        row("claims: optimum over (B + 1)ρ*", value, published="< 1", holds=value < 1, note=scope)
-    )
+    rows = Summary([row(item, gap, published="≤ 2", holds=gap <= 2, note=scope)])
+    rows.add("claims: optimum over (B + 1)ρ*", value, published="< 1", holds=value < 1, note=scope)
     for budget in (200, 400):
         chance = stats.binom.cdf(budget - 1, round(2 * budget / LEAST), LEAST)
         bound = budget / LEAST * np.exp(-budget * LEAST / 2)
         item = f"claims: P(rounds > 2B/λ) of the cheapest arm, B = {budget}"
         note = "exact, costs of 0 or 1 with mean λ = 0.1; of a dearer arm it is less"
-        rows.append(
-            row(item, chance, published=f"≤ {bound:.3g}", holds=bool(chance <= bound), note=note)
-        )
+        rows.add(item, chance, published=f"≤ {bound:.3g}", holds=bool(chance <= bound), note=note)
     return rows
 
 

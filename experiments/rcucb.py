@@ -209,7 +209,7 @@ def fig4(options: Options) -> list[Row]:
     """Cumulative regret and censored share of all columns on the three stand-in instances."""
     rounds, replicates = options.pick((1_500, 8), (20_000, 30), (100_000, 100))
     runs: dict[str, xarray.Dataset] = {}
-    times = []
+    times = Summary()
     for label, bound, names in (
         ("six index policies", 300, (*RCUCBS, *BASELINES[:2])),
         ("TS", 1800, BASELINES[2:]),
@@ -227,15 +227,13 @@ def fig4(options: Options) -> list[Row]:
         seconds, statement = time.perf_counter() - start, f"≤ {bound} (issue)"
         holds = None if rounds < 100_000 else seconds <= bound
         note = f"T = {rounds}, {replicates} replicates, 3 instances, compile included"
-        times.append(
-            row(
-                f"seconds for {label}",
-                seconds,
-                published=statement,
-                holds=holds,
-                note=note,
-                digits=".0f",
-            )
+        times.add(
+            f"seconds for {label}",
+            seconds,
+            published=statement,
+            holds=holds,
+            note=note,
+            digits=".0f",
         )
     picture, axes = figure(1, 3, (13, 4.6))
     rows, note = [], f"T = {rounds}; {STAND_IN}"
@@ -792,26 +790,20 @@ def read_scenario(data: Path, name: str) -> Scenario:
     """One scenario; a repetition of an instance (TSP-LION2015 has ten of each) counts as a row of
     its own.
 
-    Either ``aslib/NAME/`` as ASlib ships it (``algorithm_runs.arff`` and ``description.txt``), or
     ``aslib/NAME.csv``: an instance a line, a solver a column, seconds, inf where unsolved. The
-    cut-off is the description's (``aslib/NAME/description.txt``); a CSV may do without for the
-    scenarios of :data:`SCENARIOS`.
+    cut-off is that of ASlib's description (``aslib/NAME/description.txt``), which the scenarios of
+    :data:`SCENARIOS` do without.
     """
-    folder, table = data / "aslib" / name, data / "aslib" / f"{name}.csv"
-    description = folder / "description.txt"
+    table = data / "aslib" / f"{name}.csv"
+    description = data / "aslib" / name / "description.txt"
     text = description.read_text(encoding="utf-8") if description.is_file() else ""
     cutoff = _cutoff(text, name, description)
-    if table.is_file():
-        with table.open(newline="", encoding="utf-8") as file:
-            header, *lines = list(csv.reader(file))
-        solvers = tuple(header[1:])
-        seconds = np.array([[float(x) for x in line[1:]] for line in lines])
-    elif (folder / "algorithm_runs.arff").is_file():
-        solvers, seconds = _from_arff(folder / "algorithm_runs.arff", text)
-    else:
-        raise bad("name", name, f"a scenario with {table} or {folder / 'algorithm_runs.arff'}")
-    times = seconds / cutoff
-    return Scenario(name, cutoff, solvers, np.where(times <= 1, times, np.inf))
+    if not table.is_file():
+        raise bad("name", name, f"a scenario with {table}")
+    with table.open(newline="", encoding="utf-8") as file:
+        header, *lines = list(csv.reader(file))
+    times = np.array([[float(x) for x in line[1:]] for line in lines]) / cutoff
+    return Scenario(name, cutoff, tuple(header[1:]), np.where(times <= 1, times, np.inf))
 
 
 def _field(description: str, field: str) -> str:
@@ -837,33 +829,6 @@ def _cutoff(description: str, name: str, path: Path) -> float:
             f"a scenario whose cut-off is known: write algorithm_cutoff_time: SECONDS to {path}",
         )
     return cutoff
-
-
-def _from_arff(path: Path, description: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """(solvers, seconds ``[instance and repetition, solver]``); a run not ok is unsolved."""
-    head, _, body = re.split(r"(?im)^\s*(@data)\s*$", path.read_text(encoding="utf-8"), maxsplit=1)
-    names = [
-        x.strip("\"'").lower()
-        for x in re.findall(r"(?im)^\s*@attribute\s+('[^']*'|\"[^\"]*\"|\S+)", head)
-    ]
-    measure = (_field(description, "performance_measures") or "runtime").lower()
-    lines = (line for line in body.splitlines() if line.strip() and not line.startswith("%"))
-    runs: dict[tuple[str, str], dict[str, float]] = {}
-    for cells in csv.reader(lines, quotechar="'", skipinitialspace=True):
-        run = dict(zip(names, (cell.strip() for cell in cells), strict=True))
-        seconds = float(run[measure]) if run["runstatus"].lower() == "ok" else np.inf
-        runs.setdefault((run["instance_id"], run["repetition"]), {})[run["algorithm"]] = seconds
-    solvers = tuple(sorted({solver for seconds_of in runs.values() for solver in seconds_of}))
-    missing = [place for place, seconds_of in runs.items() if len(seconds_of) < len(solvers)]
-    if missing:
-        raise bad(
-            str(path),
-            f"no run of some solver on {missing[0][0]}",
-            "a table with every solver on every instance",
-        )
-    return solvers, np.array(
-        [[seconds_of[solver] for solver in solvers] for seconds_of in runs.values()]
-    )
 
 
 SETTINGS: dict[str, Any] = {

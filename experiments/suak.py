@@ -220,21 +220,19 @@ def figure2(options: Options) -> list[Row]:
     statement = "1.20e5 (our calculation)"
     agrees = is_within(*mean_se(pds), 1.14e5, 1.26e5)
     note = "phase 1 does not end; yes: within 5 %, by 2 s.e."
-    rows = [
-        *_levels("figure2", results, 0.65),
-        mean_row(item, lead, "> 0", holds=is_above(lead), note="paired"),
-        mean_row("figure2: regret of PDS", pds, statement, holds=agrees, note=note),
-    ]
+    rows = Summary(
+        [
+            *_levels("figure2", results, 0.65),
+            mean_row(item, lead, "> 0", holds=is_above(lead), note="paired"),
+            mean_row("figure2: regret of PDS", pds, statement, holds=agrees, note=note),
+        ]
+    )
     for name, note in (
         ("USS, λ = 9", "USS performs poorly; paired"),
         ("USS, λ = 5", "λ = 5 is valid here; paired"),
     ):
         gap = results.last(name) - results.last("SUAK")
-        rows.append(
-            mean_row(
-                f"figure2: regret of {name} − SUAK", gap, "> 0", holds=is_above(gap), note=note
-            )
-        )
+        rows.mean(f"figure2: regret of {name} − SUAK", gap, "> 0", holds=is_above(gap), note=note)
     return rows + [_crossing(results, f"{a:g}") for a in RADII] + _average_cost(results)
 
 
@@ -280,7 +278,7 @@ def _average_cost(results: FigureRuns) -> list[Row]:
     mean = gap.mean(axis=0)
     dip = int(np.flatnonzero(late)[mean[late].argmax()])
     early = gap[:, late & (results.t <= 0.1 * results.t[-1])].max(axis=1)
-    rows = [
+    rows = Summary([
         mean_row("figure2: c − average cost of SUAK in phase 1", early, "≈ 0", holds=is_above(-early, -1e-3),
                  note="largest between 2 % and 10 % of T; yes: below 0.001, by 2 s.e."),
         mean_row("figure2: lowest average cost of SUAK after phase 1", C - gap[:, dip], "≈ 0.49",
@@ -289,13 +287,11 @@ def _average_cost(results: FigureRuns) -> list[Row]:
         mean_row("figure2: average cost of SUAK at T", C - gap[:, -1], "back towards 0.5",
                  holds=is_above(0.75 * gap[:, dip] - gap[:, -1]),
                  note="yes: a quarter of the dip or more is made good, by 2 s.e."),
-    ]  # fmt: skip
+    ])  # fmt: skip
     for name, x in results.gap.items():
         if name != "SUAK":
             item, holds = f"figure2: c − average cost of {name} at T", is_above(-x[:, -1], -2e-3)
-            rows.append(
-                mean_row(item, x[:, -1], "≈ 0", holds=holds, note="yes: below 0.002, by 2 s.e.")
-            )
+            rows.mean(item, x[:, -1], "≈ 0", holds=holds, note="yes: below 0.002, by 2 s.e.")
     return rows
 
 
@@ -332,30 +328,30 @@ def _levels(item: str, results: FigureRuns, best: float) -> list[Row]:
     note = f"{rounds:.3g} rounds, {rounds / wall / 1e6:.2g} million a second; "
     note += f"{results.cost['processor']:.0f} s of processor time"
     right = abs(results.best - best) < 5e-4
-    rows = [
-        row(f"{item}: seconds, compile included", wall, note=note, digits=".0f"),
-        row(
-            f"{item}: r*",
-            results.best,
-            published=best,
-            holds=right,
-            note="closed form",
-            digits=".5f",
-        ),
-        violation(item, results.violation, "exact"),
-    ]
+    rows = Summary(
+        [
+            row(f"{item}: seconds, compile included", wall, note=note, digits=".0f"),
+            row(
+                f"{item}: r*",
+                results.best,
+                published=best,
+                holds=right,
+                note="closed form",
+                digits=".5f",
+            ),
+            violation(item, results.violation, "exact"),
+        ]
+    )
     bound = regret_bound(MEANS[1 if item == "figure1" else 2], C, int(results.t[-1]))
     suak = results.last("SUAK")
     note = f"constants as printed; playing nothing loses {results.best * results.t[-1]:.3g}"
     note += "; the bound is larger" if bound > results.best * results.t[-1] else ""
     below = is_above(-suak, -bound)
-    rows.append(
-        mean_row(f"{item}: SUAK within Theorem 3.2", suak, f"≤ {bound:.3g}", holds=below, note=note)
-    )
+    rows.mean(f"{item}: SUAK within Theorem 3.2", suak, f"≤ {bound:.3g}", holds=below, note=note)
     for name in results.regret:
         ten = mean_se(results.last(name)[:10])
         note = f"first 10: {ten[0]:.5g} ± {ten[1]:.2g}"
-        rows.append(mean_row(f"{item}: regret of {name} at T", results.last(name), note=note))
+        rows.mean(f"{item}: regret of {name} at T", results.last(name), note=note)
     last = {name: results.last(name) for name in results.regret}
     return [*rows, ranking(f"{item}: order of the regrets at T", last)]
 
@@ -378,27 +374,25 @@ def skips(options: Options) -> list[Row]:
     )
     ratio = first["OPS, a = 3"] / first["SUAK"]
     holds, note = is_above(ratio, 2.0), "a = 3; yes: above 2"
-    rows = [mean_row("skips 1: OPS / SUAK", ratio, "many more (≫ 1)", holds=holds, note=note)]
+    rows = Summary(
+        [mean_row("skips 1: OPS / SUAK", ratio, "many more (≫ 1)", holds=holds, note=note)]
+    )
     for number, results in figures.items():
         rows += [_sublinear(number, results, name) for name in results.skips]
     for number, final in ((1, first["SUAK"]), (2, second["SUAK"])):
         statement = f"at least ≈ {LEAST[number]:g} (our estimate)"
         holds = bool(LEAST[number] <= final.mean())
-        rows.append(
-            mean_row(
-                f"skips {number}: SUAK at T",
-                final,
-                statement,
-                holds=holds,
-                note="73.5 ln T / δ² pulls an arm",
-            )
+        rows.mean(
+            f"skips {number}: SUAK at T",
+            final,
+            statement,
+            holds=holds,
+            note="73.5 ln T / δ² pulls an arm",
         )
     for name in ("SUAK", "USS, λ = 9", "USS, λ = 5"):
         share, note = second[name] / second["OPS, a = 3"], "a = 3; yes: below a quarter of OPS's"
-        rows.append(
-            mean_row(
-                f"skips 2: {name} / OPS", share, "very few", holds=is_above(0.25 - share), note=note
-            )
+        rows.mean(
+            f"skips 2: {name} / OPS", share, "very few", holds=is_above(0.25 - share), note=note
         )
     picture, axes = figure(1, 2, (10, 4.4))
     for axis, (number, results) in zip(axes, figures.items(), strict=True):
@@ -446,15 +440,11 @@ def sweep_c(options: Options) -> list[Row]:
         f"Instance 1 with another c, T = {rounds:,}",
         "c (cost per round)",
     )
-    rows = [violation("sweep_c", float(data["violation"].max()), "c from 0.15 to 0.9")]
+    rows = Summary([violation("sweep_c", float(data["violation"].max()), "c from 0.15 to 0.9")])
     for c, suak, ops in zip(BUDGETS, *data["realised_regret"].values[..., -1], strict=True):
         delta = np.abs(np.array(MEANS[1][1]) - c).min()
         note = f"T = {rounds}, δ_min = {delta:.2g}, SUAK {suak.mean():.4g}; paired"
-        rows.append(
-            mean_row(
-                f"sweep_c: regret of OPS − SUAK, c = {c:g}", ops - suak, note=note, digits=".4g"
-            )
-        )
+        rows.mean(f"sweep_c: regret of OPS − SUAK, c = {c:g}", ops - suak, note=note, digits=".4g")
     return rows
 
 
@@ -472,19 +462,24 @@ def sweep_gap(options: Options) -> list[Row]:
     means = ", ".join(f"{x.mean():,.0f}" for x in regret[0])
     rule = "yes: each by 2 s.e., no: one rises by 2 s.e."
     falls = "sweep_gap: regret of SUAK falls from each δ to the next"
-    rows = [
-        violation("sweep_gap", float(data["violation"].max()), "δ from 0.02 to 0.3"),
-        mean_row(
-            item, fall, statement, holds=holds, note=f"T = {rounds}; the ends only", digits=".4g"
-        ),
-        row(falls, means, published="the bound does", holds=all_of(steps), note=rule),
-    ]
+    rows = Summary(
+        [
+            violation("sweep_gap", float(data["violation"].max()), "δ from 0.02 to 0.3"),
+            mean_row(
+                item,
+                fall,
+                statement,
+                holds=holds,
+                note=f"T = {rounds}; the ends only",
+                digits=".4g",
+            ),
+            row(falls, means, published="the bound does", holds=all_of(steps), note=rule),
+        ]
+    )
     for gap, suak, ops in zip(GAPS, *regret, strict=True):
         note = f"SUAK {suak.mean():.4g}, OPS {ops.mean():.4g}; paired"
-        rows.append(
-            mean_row(
-                f"sweep_gap: regret of OPS − SUAK, δ = {gap:g}", ops - suak, note=note, digits=".4g"
-            )
+        rows.mean(
+            f"sweep_gap: regret of OPS − SUAK, δ = {gap:g}", ops - suak, note=note, digits=".4g"
         )
     return rows
 
@@ -800,13 +795,13 @@ def routing(options: Options) -> list[Row]:
     earned, best = (data["reward"].values[..., -1] / rounds, best_rate(data))
     shares = dict(zip(policies, earned / best[:, None], strict=True))
     _draw_routing(options, dict(zip(models, logs, strict=True)), shares, best, rounds)
-    rows = [violation("routing", float(data["violation"].max()), "all policies")]
+    rows = Summary([violation("routing", float(data["violation"].max()), "all policies")])
     for name, share in shares.items():
         for dollars, optimum, x in zip(DOLLARS, best, share, strict=True):
             mean, se = mean_se(x)
             note = f"T = {rounds}, r* = {optimum:.4f} judged quality a request; {runs} runs"
             item = f"routing: {name}, share of r* at {dollars:g} $ a request"
-            rows.append(row(item, mean, f"{se:.1g}", note=note, digits=".4f"))
+            rows.add(item, mean, f"{se:.1g}", note=note, digits=".4f")
     return rows
 
 

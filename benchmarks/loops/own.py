@@ -7,16 +7,7 @@ p, and whose means no table has.
 import numba
 import numpy as np
 
-from benchmarks.loops import (
-    INF,
-    F,
-    below,
-    counts,
-    over_lanes,
-    pull,
-    uniform,
-    zeros,
-)
+from benchmarks.loops import INF, F, below, counts, over_lanes, pull, uniform, zeros
 
 
 @over_lanes
@@ -184,10 +175,7 @@ def mrcb(mean_reward, mean_cost, budget, p, q, state):
             for j in range(width):
                 inv = F(1) / n[j]
                 e = p * np.sqrt(log_before * inv)
-                upper[j], lower[j] = (
-                    min(reward[j] * inv + e, F(1)),
-                    max(cost[j] * inv - e, F(0)),
-                )
+                upper[j], lower[j] = (min(reward[j] * inv + e, F(1)), max(cost[j] * inv - e, F(0)))
                 free += lower[j] <= F(0)
             if free >= 2:
                 for j in range(width):

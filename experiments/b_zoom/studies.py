@@ -358,9 +358,9 @@ def lemmas(options: Options) -> list[Row]:
     instances = options.pick(40, 200, 500)
     gap, _ = best_ratio_alone(instances)
     scope = f"the worst of {instances} instances of four arms, exact"
-    rows = [
-        row("lemmas: R₁ over μ_r(x*)/μ_c(x*)", gap, published="≤ 2", holds=gap <= 2, note=scope)
-    ]
+    rows = Summary(
+        [row("lemmas: R₁ over μ_r(x*)/μ_c(x*)", gap, published="≤ 2", holds=gap <= 2, note=scope)]
+    )
     phases, lanes = options.pick((6, 100), (8, 400), (10, 4000))
     unclean, largest_gap, active = _in_phases(phases, lanes)
     for phase, wrong in enumerate(unclean, start=1):
@@ -368,14 +368,10 @@ def lemmas(options: Options) -> list[Row]:
         note = f"{wrong} of {lanes} lanes; yes: the one-sided 95 % bound {upper:.2g} is below"
         item = f"lemmas: unclean phases {phase}"
         holds = common.between(lower, upper, 0.0, 4.0**-phase)
-        rows.append(
-            row(item, wrong / lanes, published=f"≤ {4.0**-phase:.2g}", holds=holds, note=note)
-        )
+        rows.add(item, wrong / lanes, published=f"≤ {4.0**-phase:.2g}", holds=holds, note=note)
     item = "lemmas: μ(x*) − μ(x_t) over 3E_t(x_t)"
     at = f"the worst round of {lanes} lanes of {phases} phases"
-    rows.append(
-        row(item, largest_gap, published="≤ 1 (Step 2)", holds=bool(largest_gap <= 1), note=at)
-    )
+    rows.add(item, largest_gap, published="≤ 1 (Step 2)", holds=bool(largest_gap <= 1), note=at)
     first, last = phases // 2, phases - 1
     lengths = 2.0 ** np.array([first, last])
     mean, se = mean_se(active[:, [first, last]])
@@ -385,7 +381,7 @@ def lemmas(options: Options) -> list[Row]:
     item = f"lemmas: exponent of the active points in the rounds of a phase, {lengths[0]:g} to {lengths[1]:g}"
     at = f"{mean[0]:.3g} and {mean[1]:.3g} points; yes: at most that of t/ln t, by 2 s.e.; λ = 0.5"
     holds = above_zero(bound - slope, error)
-    rows.append(row(item, slope, error, published=f"≤ {bound:.2f} (§3.1)", holds=holds, note=at))
+    rows.add(item, slope, error, published=f"≤ {bound:.2f} (§3.1)", holds=holds, note=at)
     delta = 0.05
     for lam in (0.1, 0.5, 0.9):
         for budget in (100, 1000):
@@ -394,10 +390,8 @@ def lemmas(options: Options) -> list[Row]:
             bound = budget ** (-1 / 3)
             item = f"lemmas: P(t_a > 6B/(λ²(d + 2))), λ = {lam:g}, B = {budget}"
             note = "exact, d = 1, costs of 0 or 1 with mean λ; with a smaller d it is less"
-            rows.append(
-                row(
-                    item, chance, published=f"≤ {bound:.2g}", holds=bool(chance <= bound), note=note
-                )
+            rows.add(
+                item, chance, published=f"≤ {bound:.2g}", holds=bool(chance <= bound), note=note
             )
     for lam in (0.1, 0.5, 0.9):
         for budget in (100, 1000):
@@ -408,9 +402,7 @@ def lemmas(options: Options) -> list[Row]:
             note = (
                 "exact, costs of 0 or 1 with mean λ, δ = 0.05; the proof's range of a cost is 1 − λ"
             )
-            rows.append(
-                row(item, chance, published=f"≤ {delta:g}", holds=bool(chance <= delta), note=note)
-            )
+            rows.add(item, chance, published=f"≤ {delta:g}", holds=bool(chance <= delta), note=note)
     return rows
 
 

@@ -609,15 +609,17 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
     grows = beyond(low, high)
     grown = f"{note} of the last − the first: {100 * low:.1f} to {100 * high:.1f} %"
     statement = "grows" if statistic == "m" else OURS
-    rows = [
-        row(
-            f"claim: lead of BZ in {statistic} grows with B",
-            text,
-            published=statement,
-            holds=grows,
-            note=grown,
-        )
-    ]
+    rows = Summary(
+        [
+            row(
+                f"claim: lead of BZ in {statistic} grows with B",
+                text,
+                published=statement,
+                holds=grows,
+                note=grown,
+            )
+        ]
+    )
     if statistic != "m":
         return rows
     for b, statement in ((0, "approximately 1 %"), (-1, "more than 10 %")):
@@ -626,9 +628,7 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
         item = f"claim: lead of BZ in m at B = {budgets[b]:g}"
         details = f"{note}: {100 * low:.1f} to {100 * high:.1f} %"
         details += "" if b else "; yes: from 0.5 to 1.5 %"
-        rows.append(
-            row(item, f"{100 * lead[b]:.1f} %", published=statement, holds=holds, note=details)
-        )
+        rows.add(item, f"{100 * lead[b]:.1f} %", published=statement, holds=holds, note=details)
     return rows
 
 

@@ -249,15 +249,15 @@ def figure5(options: Options) -> list[Row]:
         (np.diff([asymmetry(mean, n, z)[1:-1] for n in (1, 10, 100, 1000)], axis=0) <= 0).all()
     )
     agrees, text = np.array_equal(ends, [1, 0, 1]), ", ".join(f"{x:g}" for x in ends)
-    rows = [
+    rows = Summary([
         row("figure5: asymmetry at means 0, 1/2, 1", text, "0", published="1, 0, 1", holds=agrees, note="closed form"),
         row("figure5: asymmetry falls in n", str(falls), "0", published="yes", holds=falls,
             note="closed form; largest at n = 1"),
-    ]  # fmt: skip
+    ])  # fmt: skip
     for name, x in worst.items():
         item = f"figure5: Eq. (23) {name}, largest distance from its definition"
         note = "the printed right-hand side is the square of the defined ratio"
-        rows.append(row(item, x, "0", published="0", holds=x < 1e-9, note=note, digits=".2g"))
+        rows.add(item, x, "0", published="0", holds=x < 1e-9, note=note, digits=".2g")
     return rows
 
 

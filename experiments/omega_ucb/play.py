@@ -120,8 +120,7 @@ def paper_policies(arms: FiniteArms, options: Options) -> dict[str, Any]:
         "PD-BwK": one_cost,
         # T = B / min μ^c: as many rounds as the cheapest arm alone would take
         "PD-BwK with time": ToldOfTime(
-            jb.policies.PrimalDualBwK(jb.policies.RadBounds(one_cost.c_rad)),
-            horizon=steps(options),
+            jb.policies.PrimalDualBwK(jb.policies.RadBounds(one_cost.c_rad)), horizon=steps(options)
         ),
     }
 

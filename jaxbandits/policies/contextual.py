@@ -806,7 +806,7 @@ class LinCBwK(_Game):
     y on the J resources and a dummy that costs nothing, even at first, b = B/T, P the identity; the
     null arm, where there is one, has 0. It counts costs in units of the dearest answer: where a
     budget is only some hundreds of these, far below its theory's range, the bonus drowns the costs
-    and it overspends many times (docs/findings/router.md).
+    and it overspends many times.
 
     Args:
         beta: β ≥ 0, default 1. The published code takes √D, the paper √(D ln((1 + tD)/δ)) + √D.

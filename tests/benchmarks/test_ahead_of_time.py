@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ahead_of_time import page, ptx
+from benchmarks.ahead_of_time import page
 from benchmarks.ahead_of_time.__main__ import beyond, dearer
 from benchmarks.ahead_of_time.hlo import faults, loops, score_formulas, shape_bytes
 
@@ -98,26 +98,6 @@ def test_a_kernel_s_budget_says_what_it_is_beyond() -> None:
     kernels = [("kernel", 71, 0, 426, 12, 0, 1.4)]
     assert dearer(kernels, {"kernel": {"registers": 71, "instructions": 426}, "other": {}}) == []
     assert dearer(kernels, {"kernel": {"fused": 11}}) == ["kernel: 12 fused; at most 11"]
-
-
-PTX = """.version 8.0
-.target sm_90a
-.visible .entry rounds(
-fma.rn.f32 %f1, %f2, %f3;
-mul.rn.f32 %f1, %f2;
-add.f32 %f1, %f2;"""
-
-
-def test_what_may_still_be_joined_is_counted(tmp_path, monkeypatch) -> None:
-    (tmp_path / "other.ptx").write_text(".entry loop_add")
-    assert ptx.kernel_in(tmp_path) is None
-    (tmp_path / "kernel.ptx").write_text(PTX)
-    said = "0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads\nUsed 71 registers"
-    code = ".L_x_1:\n /*0000*/ FADD R1, R2 ;\n /*0010*/ @P0 BRA `(.L_x_1) ;\n /*0020*/ EXIT ;"
-    done = subprocess.CompletedProcess([], 0, stdout=code, stderr=said)
-    monkeypatch.setattr(ptx.subprocess, "run", lambda *_, **__: done)
-    monkeypatch.setattr(ptx, "tool", lambda name: name)
-    assert ptx.kernel_in(tmp_path) == ptx.Kernel(71, 12, 2, fused=1, loose=1)
 
 
 @pytest.mark.integration

@@ -4,7 +4,6 @@ import csv
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -12,19 +11,6 @@ import pytest
 
 from benchmarks import first_day
 from benchmarks.first_day import REHEARSED, cases, compared, runs
-
-
-def test_without_an_accelerator_one_line_names_the_rehearsal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(platform="cpu")])
-    monkeypatch.setattr(first_day, "bits", lambda *_: pytest.fail("it plays"))
-    monkeypatch.setattr(sys, "argv", ["first_day", "--out", str(tmp_path / "out")])
-    with pytest.raises(SystemExit) as refused:
-        first_day.main()
-    output = capsys.readouterr()
-    assert refused.value.code == 2 and "--rehearse" in output.err
-    assert output.err.count("\n") == 1 and output.out == "" and not (tmp_path / "out").exists()
 
 
 def rows(folder: Path) -> list[dict[str, str]]:

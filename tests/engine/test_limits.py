@@ -29,6 +29,9 @@ MANY = 2**24 + 1
 ARMS = FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
 WIDE = FiniteArms.bernoulli(np.ones(200), np.ones(200))
 BUDGET = jb.TotalBudget(5.0, last_pull="counts")
+CONTEXTS = environments.ContextualArms.linear(
+    [[0.5, 0.1]] * 2, [[0.5, 0.1]] * 2, environments.Rows.of([[0.0], [1.0]])
+)
 
 
 def half(*shape: int) -> np.ndarray:
@@ -159,6 +162,7 @@ def test_an_action_that_is_no_arm(dtype):
         (policies.UCBReduction(), penal(100.0), (2**31 - 1) // 100),
         (policies.UCBReduction(), environments.RevealConsumption(penal(3.0)), (2**31 - 1) // 3),
         (Sets(127), WIDE, (2**31 - 1) // 127),
+        (policies.LinUCB(), CONTEXTS, 2**24),  # the policy's own most_rounds
     ],
 )
 def test_rounds_that_a_total_can_hold(policy, world, largest):

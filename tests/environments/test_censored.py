@@ -20,7 +20,6 @@ from jaxbandits.environments import (
     CensoredArms,
     CensoredSpec,
     Constant,
-    FastTrack,
     Linear,
     RevealConsumption,
     copula_arms,
@@ -126,9 +125,15 @@ def test_policy_keeps_the_contract(policy: jb.Policy, name: str) -> None:
 # --- laws and means -----------------------------------------------------------------------------------------------
 
 
+# Of each instance: value of the best pair, share of its rounds that are censored (published), gap
+SPECIFIED = [(0.271, 0.6116, 0.0018), (0.131, 0.7631, 0.0024), (0.453, 0.4404, 0.0038)]
+
+
 @pytest.mark.parametrize("i", range(3))
 def test_g1_means_are_the_closed_forms(i: int) -> None:
     world, twin = g1(), best_pair_G1(G1_NAMES[i])
+    numbers = twin.value, twin.survival[twin.best], twin.gap
+    np.testing.assert_allclose(numbers, SPECIFIED[i], atol=5.1e-4)
     ours = world.values()[0][i].reshape(10, 10)
     # λ ≤ 10, and the tabulated CDF is right to 1e-5
     np.testing.assert_allclose(ours, twin.v, atol=1e-4, rtol=0)
@@ -165,25 +170,6 @@ def test_copula_has_its_marginals_and_its_correlation() -> None:
         assert rank == pytest.approx(6 / np.pi * np.arcsin(kappa / 2), abs=4 / np.sqrt(n) + 2e-3)
 
 
-def test_the_tabulated_normal_is_right_to_3e_5() -> None:
-    n = 1 << 16
-    world = copula_arms(
-        [stats.uniform()],
-        [stats.uniform()],
-        0.0,
-        limits=[1.0],
-        cost=Linear(0.1),
-        penalty=Linear(1.0),
-    )
-    law = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(0)).law
-    lattice = ((np.arange(n, dtype=np.uint64) << 16) + (1 << 15)).astype(np.uint32)
-    draw = jax.jit(jax.vmap(lambda w: law.outcome(jnp.int32(0), jnp.stack([w, w]))))
-    reward, consumption = (np.asarray(x) / ticks.ONE for x in draw(jnp.asarray(lattice)))
-    even = (np.arange(n) + 0.5) / n
-    assert np.abs(reward - even).max() < 3e-5
-    assert np.abs(consumption - even).max() < 3e-5
-
-
 def test_rows_have_exact_means_and_run_times_above_every_limit_saturate() -> None:
     world = rows()
     spec = world.spec
@@ -206,6 +192,12 @@ def test_a_consumption_equal_to_its_limit_is_within() -> None:
     limits = [0.1, 0.3, 0.7, 1.0]
     spec = CensoredSpec.of(1, limits, cost=Linear(0.1), penalty=Linear(1.0))
     assert (spec.consumption_ticks(limits) == spec.limit_ticks).all()
+    costs: dict[str, Any] = {"cost": Linear(0.1), "penalty": Linear(1.0)}
+    world = row_arms([[([1.0], [0.3])]], limits=limits, **costs)
+    inner = at_instance(jax.tree.map(jnp.asarray, world), jnp.int32(0))
+    pairs = [PairAction(jnp.int32(0), jnp.int32(j)) for j in range(4)]
+    pulls = [inner.pull(inner.start(), pair, KEY, jnp.int32(1))[2] for pair in pairs]
+    assert [bool(feedback.exceeded) for feedback in pulls] == [True, False, False, False]
 
 
 def test_the_outcome_of_a_pull_does_not_depend_on_its_limit() -> None:
@@ -317,101 +309,6 @@ def test_after_its_horizon_the_recommended_pair_is_played() -> None:
     assert (last == last[:, :1]).all()
     simple = world.values()[0].max() - last[:, 0] / ticks.ONE
     assert (simple >= -1e-6).all()
-
-
-# --- errors -------------------------------------------------------------------------------------------------------
-
-
-def dips(x: jax.Array) -> jax.Array:
-    return jnp.where(x < 0.5, x, x - 0.4)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"limits": [0.0, 0.5]}, r"limits: 0.0 given; it must be in \(0, tau_max\] = \(0, 1\]"),
-        ({"limits": [0.5, 1.5]}, "limits: 1.5 given"),
-        ({"limits": [0.5, float("nan")]}, "limits: nan given; it must be finite"),
-        ({"limits": [0.5, 0.3]}, r"limits: \[0.5, 0.3\] given; it must be increasing"),
-        ({"limits": []}, "limits: .* at least one number"),
-        ({"limits": "abc"}, "limits: 'abc' given; it must be a list of numbers"),
-        ({"penalty": Linear(-1.0)}, "penalty: .* from 0 to 100 at every limit"),
-        ({"penalty": dips}, r"penalty: .* must be increasing from limit 0.4 to 0.5"),
-        ({"penalty": 3.0}, "penalty: 3.0 given; it must be a JAX function"),
-        ({"cost": Linear(1.5)}, r"cost: 1.0[0-9]* given"),
-        ({"cost": lambda x: x - 0.1}, r"cost: -0.1[0-9]* given; it must be in \[0, 1\]"),
-        ({"cost": dips}, "cost: .* increasing in the consumption"),
-        ({"cost": np.array([1.0])}, "cost: .* a JAX function"),
-        ({"cost": Linear("x")}, "'x'"),
-        ({"cost": lambda x: jnp.sum(x)}, "cost: a function that maps shape"),
-        ({"tau_max": -1.0}, "tau_max: -1.0 given; it must be a finite number above 0"),
-    ],
-    ids=lambda x: next(iter(x)) if isinstance(x, dict) else x[:24],
-)
-def test_bad_games_are_refused(change: dict[str, Any], message: str) -> None:
-    game: dict[str, Any] = {
-        "limits": [0.4, 0.5, 1.0],
-        "cost": Linear(0.1),
-        "penalty": FastTrack(),
-        "tau_max": 1.0,
-    }
-    with pytest.raises(jb.InputError, match=message) as caught:
-        row_arms([[([1.0], [0.3])]], **(game | change))
-    assert "\n" not in str(caught.value)
-
-
-def test_bad_laws_are_refused() -> None:
-    game: dict[str, Any] = {"limits": [1.0], "cost": Linear(0.1), "penalty": Linear(1.0)}
-    ok = stats.beta(1, 1)
-    for reward, consumption, kappa, message in (
-        ([stats.norm()], [ok], 0.0, r"reward\[0\]\[0\]: .* a law on \[0, 1\]"),
-        ([ok], [stats.norm()], 0.0, r"consumption\[0\]\[0\]: .* a law on \[0, ∞\)"),
-        ([0.5], [ok], 0.0, r"reward\[0\]\[0\]: 0.5 given; it must be a law with a method ppf"),
-        ([ok, ok], [ok], 0.0, "with as many of each"),
-        ([ok], [ok], 1.0, r"correlation: \[\[1.0\]\] given; it must be in \(-1, 1\)"),
-        ([ok], [ok], [0.0, 0.1], "correlation: .* of shape"),
-    ):
-        with pytest.raises(jb.InputError, match=message):
-            copula_arms(reward, consumption, kappa, **game)
-    for bad_rows, message in (
-        ([], r"rows: \[\] given"),
-        ([[([1.0], [1.0, 2.0])]], "both must be"),
-        ([[([1.5], [1.0])]], r"rows\[0\]\[0\] rewards: 1.5 given"),
-        ([[([1.0], [-1.0])]], "consumptions: -1 given"),
-        ([[([1.0], [float("nan")])]], "consumptions: nan given"),
-    ):
-        with pytest.raises(jb.InputError, match=message):
-            row_arms(bad_rows, **game)
-    with pytest.raises(jb.InputError, match="names: 'Poscorr' given"):
-        g1(["Poscorr"])
-
-
-def test_policies_are_refused_where_they_cannot_play() -> None:
-    world = small_g1()
-
-    def play(policy: jb.Policy, environment: Any = world) -> None:
-        jb.simulate(policy, environment, jb.Horizon(10), key=KEY)
-
-    with pytest.raises(jb.InputError, match="wrapped as RevealConsumption"):
-        play(RCUCB("literal"))
-    with pytest.raises(jb.InputError, match="RevealConsumption"):
-        play(ZRCUCB("literal", horizon=10))
-    with pytest.raises(jb.InputError, match="survival: 'leagl' given"):
-        play(RCUCB("leagl"))
-    with pytest.raises(jb.InputError, match="width: 'two' given; it must be 'lambda' or 'one'"):
-        play(UCBReduction("two"))
-    with pytest.raises(jb.InputError, match="scaling: 'local' given"):
-        play(ThompsonReduction("local"))
-    with pytest.raises(jb.InputError, match=r"limits: .* must be 2\*\*depth equally spaced"):
-        play(ZRCUCB("legal", horizon=10), g1(arms=2, limits=10))
-    with pytest.raises(jb.InputError, match=r"ZRCUCB.alpha: 1.0 given"):
-        play(ZRCUCB("legal", horizon=10, alpha=1.0))
-    with pytest.raises(jb.InputError, match=r"RCUCB.alpha: 0.0 given"):
-        play(RCUCB("legal", alpha=0.0))
-    with pytest.raises(jb.InputError, match="OmegaUCB plays environments with a FiniteSpec"):
-        play(jb.policies.OmegaUCB())
-    with pytest.raises(jb.InputError, match="RCUCB plays environments with a CensoredSpec"):
-        play(RCUCB("legal"), jb.environments.FiniteArms.bernoulli([0.5], [0.5]))
 
 
 def test_a_zero_penalty_is_the_ordinary_bandit() -> None:

@@ -15,7 +15,6 @@ from scipy import optimize, stats
 import jaxbandits as jb
 from jaxbandits._numerics import fluid
 from jaxbandits.core import streams
-from jaxbandits.core.checks import InputError
 from jaxbandits.environments import (
     ContextualArms,
     Delayed,
@@ -262,6 +261,16 @@ def test_outcomes_are_around_the_means_of_the_context() -> None:
         assert int(outcome.expected_reward) == pytest.approx(must * 2**24, abs=8)
 
 
+def test_reward_and_each_cost_have_a_word_of_their_own() -> None:
+    """Four coins a pull, of means one half: no two are the same coin (words come in pairs)."""
+    world = ContextualArms.linear([[0.5, 0.0]], [[[0.5, 0.0]] * 3], Rows.of([[0.0]]), resources=3)
+    pull = jax.vmap(jax.tree.map(lambda x: jnp.asarray(x)[0], world).pull, (None, None, None, 0))
+    feedback = pull(world.start(), jnp.int32(0), KEY, jnp.arange(1, 257))[2]
+    coins = np.column_stack([feedback.reward, feedback.cost]) > 0
+    same = (coins[:, :, None] == coins[:, None, :]).mean(axis=0)[np.triu_indices(4, 1)]
+    assert np.abs(same - 0.5).max() < 4 * 0.5 / 16
+
+
 # --- Contexts reach the learner with their own outcomes
 
 
@@ -305,19 +314,6 @@ def test_late_outcomes_bring_their_own_context(late: int) -> None:
     assert number == learnt and sums.tolist() == [learnt * (learnt + 1) / 2] * 2
     result = jb.simulate(jb.policies.InFlight(Spells()), world, jb.Horizon(40), key=KEY, marks=1)
     assert result.status.values.ravel().tolist() == ["horizon"]
-
-
-@pytest.mark.integration
-def test_without_delay_in_flight_plays_what_the_policy_plays() -> None:
-    world = linear()
-    policy = LinUCB(price=0.4, explore=Bonus(1.0))
-    limit = jb.Horizon(150)
-    plain = jb.simulate(policy, world, limit, key=KEY, replicates=3, marks=3)
-    late = jb.simulate(
-        jb.policies.InFlight(policy), Delayed(world, room=1), limit, key=KEY, replicates=3, marks=3
-    )
-    for name in ("reward", "expected_reward"):
-        assert np.array_equal(plain.ledger[name], late.ledger[name])
 
 
 # --- Arms that are absent or closed; the table's own contexts
@@ -418,40 +414,6 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
     )
     assert_same_results(*same, "a table without and with features")
     assert (results[1].ledger["expected_reward"] == results[1].ledger["reward"]).all()
-
-
-# --- What is refused
-
-
-def test_what_is_refused() -> None:
-    world, arms = linear(), jb.environments.FiniteArms.bernoulli([0.5], [0.5])
-    keywords = {"key": KEY, "marks": 1}
-    with pytest.raises(InputError, match="'no contexts' given"):
-        jb.simulate(LinUCB(), arms, jb.Horizon(5), **keywords)
-    with pytest.raises(InputError, match="one would wait for ever"):
-        jb.simulate(
-            LinUCB(),
-            WithNullArm(world),
-            jb.TotalBudget(5.0, last_pull="counts"),
-            max_rounds=9,
-            **keywords,
-        )
-    with pytest.raises(InputError, match="LinearRate, which would wait for ever"):
-        jb.simulate(LinearRate(), WithNullArm(world), jb.Horizon(5), **keywords)
-    with pytest.raises(InputError, match="constraint: one without a pace given"):
-        jb.simulate(ContextualPacer(), world, jb.TotalBudget(5.0, last_pull="counts"), **keywords)
-    with pytest.raises(InputError, match=r"rounds: 20000000 given"):
-        jb.simulate(LinUCB(), world, jb.Horizon(20_000_000), **keywords)
-    with pytest.raises(InputError, match="shared: True given"):
-        jb.simulate(LinUCB(shared=True), world, jb.Horizon(5), **keywords)
-    with pytest.raises(InputError, match="cost_guess: '2 numbers' given"):
-        jb.simulate(LinUCB(cost_guess=[0.1, 0.2]), world, jb.Horizon(5), **keywords)
-    with pytest.raises(InputError, match="LinUCB' given; it must be a policy that adds up"):
-        jb.simulate(jb.policies.Windowed(LinUCB(), window=5), world, jb.Horizon(5), **keywords)
-    with pytest.raises(InputError, match="features: shape"):
-        RequestTable.of([[0.5]] * 3, [[0.5]] * 3, features=[[1.0]] * 4)
-    with pytest.raises(InputError, match=r"reward: .* given; it must be \[3, 4\]"):
-        ContextualArms.linear(np.zeros((3, 3)), np.zeros((3, 4)), Gaussian(3))
 
 
 def test_of_a_world_that_changes_nobody_knows_how_far_its_sample_is_off() -> None:

@@ -453,43 +453,7 @@ def test_delayed_worlds_and_renewing_budgets_keep_the_contract():
     check_constraint(RENEWING, world(), InFlight(OmegaUCB(), bound=BOUNDS), key=KEY)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Delayed(FiniteArms.empirical(logs()), room=0), r"^room: 0 given"),
-        (lambda: Delayed(FiniteArms.empirical(logs()), FixedDelay(-1)), r"^rounds: -1 given"),
-        (
-            lambda: Delayed(FiniteArms.empirical(logs()), groups=((3,),)),
-            r"^groups: \(3,\) given; .* arms from 0 to 2",
-        ),
-    ],
-)
-def test_a_delayed_world_is_checked(make: Any, message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
-        jb.simulate(InFlight(OmegaUCB()), make(), jb.Horizon(5), key=KEY)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"amount": [1.0]}, r"^environment: '2 resources' given; it must be one with 1 resources"),
-        ({"amount": [0.0, 1.0]}, r"^amount: 0.0 given"),
-        ({"every": [0, 1]}, r"^every: .* whole numbers of slots"),
-        ({"requests": [-1, 4]}, r"^requests: -1.0 given"),
-        ({"expected": [1, 2]}, r"^expected: .* given; it must be of the shape of requests"),
-    ],
-)
-def test_renewing_budgets_are_checked(change: dict[str, Any], message: str) -> None:
-    fields = {"amount": AMOUNT, "every": EVERY, "requests": REQUESTS} | change
-    with pytest.raises(jb.InputError, match=message):
-        jb.simulate(InFlight(OmegaUCB()), world(), jb.Renewing(**fields), key=KEY)
-
-
 def test_those_who_pace_say_what_they_miss():
-    with pytest.raises(jb.InputError, match=r"it must be Renewing, and the policy in InFlight"):
-        jb.simulate(
-            InFlight(PricePacer()), Delayed(FiniteArms.empirical(logs())), jb.Horizon(5), key=KEY
-        )
     with pytest.raises(jb.InputError, match="a pacer with budgets"):
         jb.live.Agent(PricePacer(), arms={"a": 0.5}, reward_bound=1.0, key=KEY)
 

@@ -13,13 +13,13 @@ from scipy.optimize import linprog
 
 import jaxbandits as jb
 from jaxbandits.core.checks import InputError
-from jaxbandits.environments import Delayed, FiniteArms, FixedDelay, Piecewise, WithNullArm, drift
-from jaxbandits.policies import MUCB, UCB1, InFlight, OmegaUCB, Schedule
+from jaxbandits.environments import FiniteArms, Piecewise, WithNullArm, drift
+from jaxbandits.policies import MUCB, OmegaUCB, Schedule
 from jaxbandits.result import pick
 from jaxbandits.testing import assert_same_results
 from tests.contract.worlds import KEY, world
 
-BUDGET, NINE = jb.TotalBudget(30.0, last_pull="counts"), jb.Horizon(9)
+BUDGET = jb.TotalBudget(30.0, last_pull="counts")
 
 
 @pytest.mark.parametrize(
@@ -92,23 +92,6 @@ def test_an_instance_has_changes_of_its_own_and_batches_change_nothing() -> None
         MUCB(), alone, jb.Horizon(50), key=KEY, replicates=2, marks=2, instance_ids=[1]
     )
     assert_same_results(pick(whole, instances=[1]), part, "in the whole and alone")
-
-
-@pytest.mark.integration
-def test_bits_of_delay_and_null_arm_around_or_inside() -> None:
-    """A world that changes behind a delay of 0 rounds plays as without."""
-    moving = Piecewise.bernoulli(drift.linear([0.2, 0.8], [0.8, 0.2], 5), [0.5, 0.5], every=20)
-    plain = jb.simulate(OmegaUCB(), moving, jb.Horizon(100), key=KEY, replicates=2, marks=2)
-    late = jb.simulate(
-        InFlight(OmegaUCB()),
-        Delayed(moving, FixedDelay(0), room=1),
-        jb.Horizon(100),
-        key=KEY,
-        replicates=2,
-        marks=2,
-    )
-    np.testing.assert_array_equal(plain.regret, late.regret)
-    assert (plain.regret.values[..., -1] > 0).all()
 
 
 # --- what could be gained
@@ -297,25 +280,6 @@ def test_other_constraints_have_no_benchmark_and_say_so() -> None:
         moving.best_schedule(jb.AverageCost(c=0.5, rounds=40))
 
 
-def test_a_sweep_has_the_same_regret() -> None:
-    moving = some_worlds()[0]
-    spec = jb.Sweep(
-        policies={"UCB1": UCB1()},
-        environments={"moving": moving},
-        constraint=jb.Horizon(60),
-        seed=4,
-        replicates=3,
-        marks=2,
-    )
-    swept = jb.sweep(spec, progress=False)
-    again = jb.simulate(
-        UCB1(), moving, jb.Horizon(60), key=jax.random.key(4), replicates=3, marks=2
-    )
-    np.testing.assert_array_equal(
-        np.squeeze(swept.data["regret"].values), np.squeeze(again.regret.values)
-    )
-
-
 def test_paths_keep_to_their_law() -> None:
     assert drift.linear([0.0], [1.0], 5).ravel().tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
     swing = drift.sinusoidal([0.1, 0.3], [0.9, 0.3], 8, period=8, phase=[0.25, 0.0])
@@ -332,36 +296,6 @@ def test_paths_keep_to_their_law() -> None:
     error = moves.std() / np.sqrt(moves.size)
     assert abs(moves.mean()) < 3.5 * error and abs(moves.std() - 0.05 / np.sqrt(3)) < 5e-4
     assert abs(np.corrcoef(np.diff(path[:, :, 0], axis=1))[0, 1]) < 3.5 / np.sqrt(4000)
-
-
-def two(second: bool) -> FiniteArms:
-    return FiniteArms.bernoulli([0.5, 0.5], [0.5, 0.5], [True, second])
-
-
-@pytest.mark.parametrize(
-    ("make", "names"),
-    [
-        (lambda: Piecewise.of([]), "worlds"),
-        (lambda: Piecewise.of([world("bernoulli"), world("beta")], at=[3]), "worlds"),
-        (lambda: Piecewise.of([world("bernoulli")] * 2), "at"),
-        (lambda: Piecewise.of([world("bernoulli")] * 3, at=[9, 9]), "at"),
-        (lambda: Piecewise.of([world("bernoulli")] * 2, at=[[3], [4]]), "at"),
-        (lambda: Piecewise.bernoulli([[0.1, 0.2]], [0.5, 0.5]), "at, every"),
-        (lambda: Piecewise.bernoulli([[0.1, 0.2]], [[0.5] * 3], every=3), "mean_reward, mean_cost"),
-        (lambda: drift.random_walk(jax.random.key(0), [0.5], 2.0, 5), "size"),
-        (lambda: drift.random_walk(jax.random.key(0), [1.5], 0.1, 5), "start"),
-        (lambda: drift.sinusoidal([0.5], [0.6], 5, 0), "period"),
-        (lambda: drift.linear([0.5], [[0.6, 0.5]], 5), "first, last"),
-        (lambda: Piecewise.of([two(True), two(False)], at=[5]).check(), "come or go"),
-        (
-            lambda: jb.simulate(UCB1(), WithNullArm(some_worlds()[0]), NINE, key=KEY),
-            "the other way",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_named(make: Any, names: str) -> None:
-    with pytest.raises(InputError, match=names):
-        make()
 
 
 def test_prices_that_change_are_no_prices() -> None:

@@ -174,49 +174,6 @@ def test_absent_arms() -> None:
         arms.take([0, 1], arms=1)
 
 
-ONES = np.ones((2, 5))
-
-
-NAN = float("nan")
-HALVES = [0.5, 0.5]
-bernoulli, beta, empirical = FiniteArms.bernoulli, FiniteArms.beta, FiniteArms.empirical
-generalised_bernoulli = FiniteArms.generalised_bernoulli
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: bernoulli([0.5, 1.5], HALVES), "mean_reward: 1.5 given; it must be"),
-        (lambda: bernoulli([0.5, NAN], HALVES), "mean_reward: nan given; it must be"),
-        (lambda: bernoulli(HALVES, [0.5, -0.1]), "mean_cost: -0.1 given; it must be"),
-        (lambda: bernoulli(HALVES, [0.5]), "mean_reward, mean_cost: shapes (2,) and (1,)"),
-        (lambda: bernoulli([], []), "mean_reward, mean_cost: shapes (0,) and (0,) given"),
-        (lambda: bernoulli(["a", "b"], HALVES), "mean_reward: ['a', 'b'] given"),
-        (lambda: bernoulli(HALVES, HALVES, [False] * 2), "present: an instance without"),
-        (lambda: bernoulli(HALVES, HALVES, [True] * 3), "present: shape (3,) given"),
-        (lambda: generalised_bernoulli(-ONES, ONES), "reward_weights: weights must be"),
-        (
-            lambda: generalised_bernoulli(*[ONES[:, :4]] * 2),
-            "reward_weights, cost_weights: shapes (2, 4)",
-        ),
-        (lambda: beta([0.0], [1.0], [1.0], [1.0]), "reward_alpha: 0.0 given; it must be"),
-        (
-            lambda: beta(HALVES, [1.0], [1.0], [1.0]),
-            "reward_alpha, reward_beta, cost_alpha, cost_b",
-        ),
-        (lambda: empirical([[([0.5], [])]]), "logs[0][0]: shapes (1,) and (0,) given"),
-        (lambda: empirical([[([1.5], [0.5])]]), "logs[0][0] rewards: 1.5 given; it must"),
-        (lambda: empirical([[([0.5], [NAN])]]), "logs[0][0] costs: nan given; it must be"),
-        (lambda: random_bernoulli(KEY, 3, 1.5), "arms: 1.5 given"),
-        (lambda: random_bernoulli(KEY, 0, 3), "instances: 0 given"),
-    ],
-)
-def test_bad_parameters_are_refused_in_one_line(make: Any, message: str) -> None:
-    with pytest.raises(jb.InputError) as refused:
-        make()
-    assert str(refused.value).startswith(message) and "\n" not in str(refused.value)
-
-
 @pytest.mark.parametrize("make", [random_bernoulli, random_generalised_bernoulli, random_beta])
 def test_random_instances_are_addressed(make: Any) -> None:
     small, large = make(KEY, 2, 3), make(KEY, 4, 5)

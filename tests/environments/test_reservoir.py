@@ -101,29 +101,6 @@ def test_no_mean_of_a_reservoir_is_above_one() -> None:
         assert all(np.nanmax(x) <= 1 for x in arms.values())
 
 
-POSITIVE = "a finite number above 0"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"beta": 0.0}, rf"beta: 0\.0 given; it must be {POSITIVE}"),
-        ({"beta": "flat"}, rf"beta: 'flat' given; it must be {POSITIVE}"),
-        ({"beta": [1.0] * 3}, r"beta: an array of shape \(3,\) given"),
-        ({"least_cost": 0.6}, r"least_cost: 0\.6 given; it must be at most 0\.5, the smaller of"),
-        ({"least_cost": 1.5, "best_ratio": 0.1}, r"least_cost: 1\.5 given; it must be at most 1,"),
-        ({"best_ratio": np.inf}, rf"best_ratio: inf given; it must be {POSITIVE}"),
-        ({"capacity": 0}, r"capacity: 0 given; it must be a whole number from 1 to 2\*\*24"),
-        ({"instances": 0}, r"instances: 0 given; it must be a whole number from 1 to 2\*\*32"),
-    ],
-)
-def test_what_is_no_reservoir(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
-        reservoir(**changes)
-    with pytest.raises(jb.InputError, match=r"mean_cost: 0\.0 given; it must be finite and in"):
-        Reservoir.empirical([0.5], [0.0], KEY, instances=1, capacity=2)
-
-
 def play(arms: Reservoir) -> jb.Result:
     limit = jb.TotalBudget(10.0, last_pull=FORFEITS)
     return jb.simulate(SampledArms(RCB(), 2), arms, limit, key=KEY)

@@ -164,15 +164,3 @@ def test_prices_may_change_while_the_requests_stay() -> None:
     np.testing.assert_array_equal(
         reward[0, 0, 0], np.asarray(usual.reward)[0, usual.rows(KEY, 11), 1].cumsum()
     )
-
-
-def test_what_is_no_table_is_refused_by_name() -> None:
-    for reward, cost, order, message in (
-        ([[0.5]], [[0.5, 0.5]], None, r"shapes \(1, 1\) and \(1, 2\) given"),
-        ([[1.5]], [[0.5]], None, "reward: 1.5 given"),
-        ([[0.5]], [[1e-9]], None, "cost: 1e-09 given"),
-        ([[0.5]] * 3, [[0.5]] * 3, ShuffledRows(parts=(1, 1)), r"parts: \(1, 1\) given"),
-        ([[0.5]] * 3, [[0.5]] * 3, ShuffledRows(parts=(4,)), "parts: 4 given"),
-    ):
-        with pytest.raises(jb.InputError, match=message):
-            RequestTable.of(reward, cost, order).check()

@@ -195,13 +195,6 @@ def test_a_traced_argument_is_one_clear_line(call: str, transform: Any) -> None:
         transform(lambda x: TRACED[call](x, key=KEY, replicates=64).value.sum())(0.5)
 
 
-@pytest.mark.parametrize("call", ["exact", "smoothed"])
-def test_inside_of_jit_nothing_traced_gives_the_same(call: str) -> None:
-    value = TRACED[call](0.5, key=KEY, replicates=64).value.item()
-    inside = jax.jit(lambda x: x + TRACED[call](0.5, key=KEY, replicates=64).value.item())
-    assert inside(0.0) == np.float32(value)
-
-
 @pytest.mark.parametrize("wrt", ["mean_reward", "mean_cost"])
 @pytest.mark.parametrize("limit", [HORIZON, jb.TotalBudget(3.0, last_pull="counts")])
 def test_the_next_kink_is_where_the_best_arm_changes(wrt: str, limit: Any) -> None:

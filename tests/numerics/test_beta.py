@@ -300,14 +300,3 @@ def test_tails_of_normals_and_of_what_is_made_of_them() -> None:
         for x, quantile in ((z, normal), (copula / 2.0**20, normal), (around, ends)):
             ratio = tail_ratios(sign * x, sign * quantile, chances)
             assert (np.abs(ratio - 1) < 0.1 + 2 / (chances * 2**32)).all(), ratio
-
-
-def test_the_middle_is_as_it_was() -> None:
-    """Cells of 2⁻¹⁶ and more are those of the table without tails, which ends at 0 and 1."""
-    edges = beta.boundaries()
-    inner = (edges >= 2.0**-16) & (edges <= 1 - 2.0**-16)
-    assert inner.sum() == 961 - 2
-    assert np.array_equal(
-        np.diff(edges[inner])[[0, 30, 31, 62, 63]],
-        2.0 ** -np.array([16.0, 16.0, 16.0, 16.0, 15.0]),
-    )

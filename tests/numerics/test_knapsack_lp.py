@@ -88,19 +88,6 @@ def test_the_choice_is_that_of_all_pairs_but_for_rounding(arms, largest):
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_forbidden_actions(seed):
-    mu, rho, c = random_lps(seed, 200, 5)
-    for i in range(200):
-        banned = i % 6
-        allowed = np.arange(6) != banned
-        best = best_mixture(mu[i], rho[i], c[i], jnp.asarray(allowed))
-        ref = lp_pair(mu[i], rho[i], float(c[i]), forbidden={banned})
-        assert float(best.value) == pytest.approx(ref.value, abs=4 * EPS)
-        if ref.low < 0:
-            assert (int(best.high), int(best.low)) == (6, 6)
-
-
 def test_host_values_of_padded_instances_and_of_several_resources():
     reward = np.array([[0.45, 0.7, 0.8], [0.5, np.nan, 0.9]])
     cost = np.array([[0.3, 0.75, 0.8], [0.25, np.nan, 0.75]])
@@ -116,16 +103,4 @@ def test_host_values_of_padded_instances_and_of_several_resources():
     )
     np.testing.assert_allclose(
         lp.fluid_values(reward, cost, np.array([6.0, 5.0])), [9.0, 10.0], atol=1e-12
-    )
-
-
-def test_many_arms_and_resources():
-    rng = np.random.default_rng(5)
-    reward, cost, budget = (
-        rng.random((1, 60)),
-        rng.uniform(0.1, 1, (1, 60, 4)),
-        np.full((1, 4), 10.0),
-    )
-    assert lp.fluid_values(reward, cost, budget)[0] == pytest.approx(
-        highs(reward[0], cost[0].T, budget[0])[0]
     )

@@ -424,13 +424,6 @@ def _total(whole: np.ndarray) -> ticks.Total:
     return jax.tree.map(jnp.asarray, ticks.split(whole))
 
 
-def test_mrcb_of_one_arm_is_m_ucb() -> None:
-    for instance in range(2):
-        single, m = play("mrcb_of_one_arm", instance), play("m_ucb", instance)
-        same = (single.action[..., 0] == m.action).all(-1)
-        assert same.mean() > 0.9  # ties, which are rare, are broken by other words
-
-
 # --- policies that draw ------------------------------------------------------------------------------------------
 
 

@@ -263,14 +263,6 @@ def test_pacer_price_follows_the_spending():
 
 # --- through the engine ----------------------------------------------------------------------------------------
 
-PROMISING = {
-    "SUAK": SUAK(c=0.4),
-    "OnePhase": Guarded(OnePhase(c=0.4, horizon=500)),
-    "PrimalDual": Guarded(PrimalDualTwoPhase(c=0.4, horizon=500, a=0.01)),
-    "UCBSimplex": Guarded(UCBSimplex(c=0.4)),
-    "Pacer": Guarded(Pacer(c=0.4)),
-    "FluidOracle": Guarded(FluidOracle([0.3, 0.6, 0.9], [0.1, 0.5, 0.8], c=0.4)),
-}
 ARMS = WithNullArm(FiniteArms.bernoulli([0.3, 0.6, 0.9], [0.1, 0.5, 0.8]))
 play = partial(jb.simulate, key=jax.random.key(1), replicates=40, marks=5)
 
@@ -284,41 +276,6 @@ def test_the_oracle_earns_the_lp_s_rate():
     regret = result.realised_regret.values[0, 0, :, -1]
     assert abs(regret.mean()) < 4 * regret.std(ddof=1) / np.sqrt(regret.size)
     assert float(result.violation.max()) > 0  # unguarded, its path strays above the line
-
-
-# --- wrong input -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
-        (SUAK(c=0.0), r"SUAK\.c: 0\.0 given; it must be a finite number above 0 and at most 1"),
-        (SUAK(c=0.4, horizon=0), r"SUAK\.horizon: 0\.0 given; it must be a finite whole number"),
-        (OnePhase(c=0.4, horizon=2.5), r"OnePhase\.horizon: 2\.5 given; it must be a finite whole"),
-        (PrimalDualTwoPhase(c=-1.0, horizon=10), r"PrimalDualTwoPhase\.c: -1\.0 given"),
-        (UCBSimplex(c=0.4, lam=-1.0), r"UCBSimplex\.lam: -1\.0 given; it must be a finite number"),
-        (
-            Guarded(FluidOracle([0.5, 0.5, 2.0], [0.1] * 3, c=0.4)),
-            r"FluidOracle\.mean_reward: 2\.0",
-        ),
-        (Guarded(SUAK(c=0.4), max_cost=0.0), r"Guarded\.max_cost: 0\.0 given"),
-    ],
-)
-def test_wrong_parameters_are_named(policy, message):
-    with pytest.raises(jb.InputError, match=message):
-        play(policy, ARMS, jb.AverageCost(c=0.4, rounds=10))
-
-
-@pytest.mark.parametrize("policy", PROMISING.values(), ids=PROMISING)
-def test_an_environment_without_null_arm_is_refused(policy):
-    with pytest.raises(jb.InputError, match=r"environment: 'no null arm' given"):
-        play(policy, ARMS.arms, jb.AverageCost(c=0.4, rounds=10))
-
-
-def test_several_resources_are_refused_by_policies_for_one():
-    arms = WithNullArm(FiniteArms.bernoulli([[0.3, 0.6]], [[[0.1, 0.2], [0.5, 0.6]]]))
-    with pytest.raises(jb.InputError, match=r"environment: '2 resources' given"):
-        play(SUAK(c=0.4), arms, jb.AverageCost(c=[0.4, 0.4], rounds=10))
 
 
 @pytest.mark.integration

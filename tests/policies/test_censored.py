@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
+import jaxbandits as jb
 from jaxbandits._engine.scan import at_instance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.protocol import Observation, Status, View
@@ -19,6 +21,7 @@ from jaxbandits.core.streams import Role
 from jaxbandits.environments import RevealConsumption, g1
 from jaxbandits.policies import RCUCB, ZRCUCB, ThompsonReduction, UCBReduction, fine_limits
 from jaxbandits.policies.censored import on_grid
+from jaxbandits.testing import episode
 from tests.policies.reference import censored as twins
 
 ROUNDS = 400  # what z-RCUCB needs to refine
@@ -197,3 +200,27 @@ def test_z_rcucb(survival: str, m: int) -> None:
 
 def _inside(step: Step, limit: float) -> float | None:
     return None if step.consumption is None else min(step.consumption, limit)
+
+
+def test_draws_of_thompson_are_of_the_posterior_of_a_flat_prior() -> None:
+    policy = ThompsonReduction()
+    state = policy.init(g1(["Indep"], arms=1, limits=2).spec)
+    state = state._replace(pulls=jnp.array([0, 5]), successes=jnp.array([0, 1]))
+    draws = jax.vmap(lambda t: policy.draws(state, jax.random.key(8), t))(jnp.arange(1, 4001))
+    for theta, law in zip(np.asarray(draws).T, (stats.beta(1, 1), stats.beta(2, 5)), strict=True):
+        assert stats.kstest(theta, law.cdf).pvalue > 0.005
+
+
+def test_z_rcucb_explores_in_its_last_round_and_not_after() -> None:
+    """Round T is still the index's; in round T + 1 the recommended pair is played."""
+    world, horizon = g1(["NegCorr"], arms=3, limits=list(fine_limits(4))), 300
+    policy = ZRCUCB("infinite", horizon=horizon, alpha=1.01)
+    rounds = horizon + 1
+    steps = episode(policy, world, jb.Horizon(rounds), jax.random.key(0), rounds, replicates=5)
+    recommended = jax.vmap(policy.best_pair)
+    is_it = []
+    for place in (-2, -1):
+        pair = recommended(jax.tree.map(lambda x, place=place: x[:, place], steps.after))
+        arm, limit = (np.asarray(x)[:, place] for x in steps.action)
+        is_it.append((arm == pair.arm) & (limit == pair.limit))
+    assert not is_it[0].all() and is_it[1].all()

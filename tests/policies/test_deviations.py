@@ -11,7 +11,6 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import policies
-from jaxbandits.core import ticks
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.environments.finite import uniforms
 from jaxbandits.policies import ucb
@@ -59,16 +58,6 @@ def test_oracle_least_cost_is_a_visible_argument() -> None:
     assert dear < score(policies.BudgetUCB(min_cost=0.1), *STATE)
 
 
-def test_budget_ucb_without_oracle_reads_the_least_mean_cost_seen() -> None:
-    n, c = jnp.array([10.0, 10.0, 0.0]), jnp.array([8.0, 4.0, 0.0])
-    arms = Arms(jnp.full(3, 30.0), n, 0.5 * n, c, 0.5 * n, n - c, None, None)
-    estimated = evaluate_arms(policies.EstimatedBudgetUCB(factor=jnp.float32(2)), arms)
-    exact = evaluate_arms(
-        policies.BudgetUCB(min_cost=jnp.float32(0.4), factor=jnp.float32(2)), arms
-    )
-    np.testing.assert_array_equal(estimated[:2], exact[:2])
-
-
 def test_m_ucb_is_infinite_where_the_lower_bound_is_not_above_zero() -> None:
     assert score(policies.MUCB(alpha=1.0), *STATE) == np.inf
     assert score(policies.MUCB(alpha=0.5), *STATE) < np.inf
@@ -111,25 +100,6 @@ def test_ucb_sc_plus_rises_to_infinity_at_its_pole() -> None:
 def test_kl_ucb_sc_plus_is_finite_once_a_cost_was_seen() -> None:
     assert score(policies.KLUCBSCPlus(), 1e6, 1.0, 1.0, 0.01) == pytest.approx(1e30)
     assert score(policies.KLUCBSCPlus(), 1e6, 1000.0, 1.0, 0.0) == np.inf
-
-
-def test_kube_uses_mean_costs_and_plays_the_densest_where_nothing_fits() -> None:
-    key = jax.random.wrap_key_data(jnp.array([1, 2], jnp.uint32), impl="threefry2x32")
-    policy = policies.KUBE()
-    state = policy.init(jb.environments.FiniteSpec(arms=2))
-    for arm, reward, cost in ((0, 0.5, 0.5), (1, 0.1, 0.25)):
-        feedback = jb.Feedback(jnp.int32(reward * ticks.ONE), jnp.int32(cost * ticks.ONE))
-        observation = jb.Observation(
-            jb.View(jnp.int32(2)), jnp.int32(arm), feedback, jnp.bool_(False)
-        )
-        state = policy.update(state, key, observation)
-
-    def arm_of(money: float) -> int:
-        budget = jax.tree.map(jnp.asarray, ticks.split(ticks.floor_from_units(money)))
-        return int(policy.select(state, key, jb.View(jnp.int32(3), budget, jnp.ones(2, bool)))[1])
-
-    # densities at t = 3: (0.5 + 1.48)/0.5 = 3.96 and (0.1 + 1.48)/0.25 = 6.33
-    assert arm_of(10.0) == 1 and arm_of(0.3) == 1 and arm_of(0.2) == 1
 
 
 def test_epsilon_first_needs_no_known_costs_and_skips_arms_it_never_reached() -> None:

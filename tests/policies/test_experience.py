@@ -23,7 +23,6 @@ HISTORY = {
     "cost": [[20, 11, 0], [8, 15, 4]],
 }
 BUDGET = jb.TotalBudget(60.0, last_pull="counts")
-SPLIT = jb.policies.FixedSplit([1, 1, 1])
 
 
 def history_of(state: Any) -> History:
@@ -122,42 +121,6 @@ def test_batches_beside_a_plain_loop(size: int, later: int) -> None:
         first = np.flatnonzero(all_ == 0)
         assert arm == first[0] if first.size else score[arm] >= score.max() - 1e-5, (t, arm, score)
         unknown.append((batch, arm, reward))
-
-
-def test_batches_of_one_are_the_policy_itself() -> None:
-    inner = jb.policies.OmegaUCB(rho=0.25)
-    result = jb.simulate(
-        [inner, InBatches(inner, size=1)],
-        ARMS,
-        BUDGET,
-        key=KEY,
-        replicates=4,
-        marks=3,
-        engine="scan",
-    )
-    assert all((x[0] == x[1]).all() for x in result.ledger.values())
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (
-            lambda: History.of([1.5, 2], [1, 1], [1, 1]),
-            r"pulls: \[1.5, 2\] given; .* whole numbers",
-        ),
-        (lambda: History.of([1, 2], [1, 3], [1, 1]), r"reward: \[1.0, 3.0\] given; .* sums over"),
-        (lambda: History.of([1, 2], [1], [1, 1]), r"pulls, reward, cost: shapes \[2\] and \[1\]"),
-        (
-            experienced(jb.policies.UCB1(), History.of([1], [1], [1])),
-            "history: '1 numbers' given; .* 3 arms",
-        ),
-        (experienced(SPLIT, History.of(**HISTORY)), "policy: 'FixedSplit' given; .* that adds up"),
-        (InBatches(SPLIT, size=2), "policy: 'FixedSplit' given; it must be a policy that adds up"),
-    ],
-)
-def test_refusals(wrong: Any, message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
-        jb.simulate(wrong, ARMS, BUDGET, key=KEY) if isinstance(wrong, jb.Policy) else wrong()
 
 
 @pytest.mark.integration

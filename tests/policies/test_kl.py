@@ -58,24 +58,6 @@ def test_float32_is_the_maximum() -> None:
     assert (got[~usual] > 1e11).all() and np.isfinite(got).all()
 
 
-def test_number_of_newton_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In float64 five steps are exact where four are not yet: the docstring's figures."""
-    t, n, reward, cost = states(100_000, seed=3)
-    with jax.enable_x64(True):
-        f = [jnp.asarray(x, jnp.float64) for x in (reward / ticks.ONE, n - reward / ticks.ONE)]
-        f += [jnp.asarray(x, jnp.float64) for x in (cost / ticks.ONE, n - cost / ticks.ONE)]
-        arguments = [x / n for x in f] + [jnp.asarray(np.log1p((t - n) / n) / n)]
-        error = {}
-        for steps in (3, 4, 5, 12):
-            monkeypatch.setattr(kl, "STEPS", steps)
-            error[steps] = np.log(np.asarray(jax.jit(lambda *x: kl.steepest(*x))(*arguments)))
-    usual = error[12] < np.log(1e12)
-    off = {steps: np.abs(error[steps] - error[12])[usual] for steps in (3, 4, 5)}
-    shares = {steps: (x > 1e-5).mean() for steps, x in off.items()}
-    assert shares[3] > 1e-2 and shares[4] < 1e-3
-    assert off[5].max() < 1e-8
-
-
 @pytest.mark.parametrize(("t", "n"), [(2**24 + 1, 2**24), (2**27 + 6, 2**27), (2**30, 2**30 - 1)])
 def test_an_index_where_t_and_n_are_one_float(t: int, n: int) -> None:
     """Beyond 2²⁴ rounds t − n may round to 0: the index is r̄/c̄ then, or little more, and not NaN."""

@@ -256,32 +256,9 @@ def result_without_room(result: jb.Result) -> jb.Result:
     return dataclasses.replace(result, final={**result.final, "pulls": pulls[..., :16]})
 
 
-# --- bad input ----------------------------------------------------------------------------------------------------
-
-
 def play(policy: Any, budget: float = 10.0) -> jb.Result:
     arms = Reservoir.ratio(jax.random.key(0), instances=2, capacity=4)
     return jb.simulate(policy, arms, jb.TotalBudget(budget, last_pull=FORFEITS), key=KEY)
-
-
-POSITIVE = "a finite number above 0"
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: play(SampledArms(RCB(), 5)), r"capacity: 4 given; it must be at least 5, the arms of SampledArms"),
-        (lambda: play(SampledArms(RCB(), 2.5)), r"SampledArms\.arms: 2\.5 given; it must be a finite whole number"),
-        (lambda: play(ArmIncreasing(RCB(), 0.0)), rf"ArmIncreasing\.beta: 0\.0 given; it must be {POSITIVE}"),
-        (lambda: play(ArmIncreasing(RCB(LogExploration(-1.0)), 1.0)), r"LogExploration\.scale: -1\.0 given; .* above"),
-        (lambda: play(ArmIncreasing(jb.policies.BudgetedThompson(), 1.0)), r"policy: .* it must be an index policy"),
-        (lambda: arms_to_sample(0.0, 1.0), f"budget: .* given; it must be {POSITIVE}"),
-        (lambda: arms_to_sample(1e3, 1.0, np.nan), f"multiplier: .* given; it must be {POSITIVE}"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be(make: Any, message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
-        make()
 
 
 def test_a_budget_below_one_pull_is_forfeited() -> None:

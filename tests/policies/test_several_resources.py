@@ -201,20 +201,6 @@ def has_a_part(action: int, totals: Any, t: int, money: np.ndarray) -> bool:
 UCB = policies.UCBBwK(bounds=BOUNDS["wilson"][0], update_budgets=True)
 
 
-@pytest.mark.integration
-def test_ucb_bwk_in_a_window() -> None:
-    """SW-UCB-BwK: every drawn arm has a part in HiGHS' solution for what the last w rounds brought."""
-    window, away = 40, []
-    p = play(policies.Windowed(UCB, window=window), "time")
-    for lane, i in np.argwhere(p.alive[::2, window + 1 :]) * [2, 1] + np.array([0, window + 1]):
-        n, r, c = (x[lane, i] - x[lane, i - window] for x in (p.n, p.r, p.c))
-        if (n == 0).any():
-            assert n[p.action[lane, i]] == 0
-        else:
-            away.append(has_a_part(p.action[lane, i], (n, r, c), window + 1, p.money[lane, i]))
-    assert len(away) > 250 and sum(away) > 20, (len(away), sum(away))
-
-
 def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
     """Weight of every pull in later rounds ``[t, s]``: γ to the rounds or pulls between."""
     rows, w = [], np.zeros(action.size)
@@ -403,26 +389,6 @@ def test_dual_mirror_descent(bounds: str) -> None:
         np.testing.assert_allclose(p.after.price[:, i][alive], descent.price[alive], rtol=2e-4)
         rests += (p.action[:, i] == ARMS)[alive].sum()
     assert rests > 100
-
-
-# --- who may play what
-
-
-def test_what_they_need_is_said() -> None:
-    with pytest.raises(jb.InputError, match="no horizon given; LagrangeBwK needs one"):
-        jb.simulate(policies.LagrangeBwK(), WORLD, LIMITS["no time"], key=KEY)
-    with pytest.raises(jb.InputError, match="no null arm"):
-        jb.simulate(policies.DualMirrorDescent(), WORLD, LIMITS["time"], key=KEY)
-    with pytest.raises(jb.InputError, match="no horizon given; DualMirrorDescent"):
-        jb.simulate(
-            policies.DualMirrorDescent(), RESTING, LIMITS["no time"], key=KEY, max_rounds=100
-        )
-    later = jb.environments.Delayed(ONE, jb.environments.FixedDelay(2), room=8, arrivals=2)
-    renewing = jb.Renewing(amount=[5.0], every=[2], requests=[8, 12])
-    with pytest.raises(jb.InputError, match="one whose budgets renew given"):
-        jb.simulate(policies.InFlight(policies.PrimalDualBwK()), later, renewing, key=KEY)
-    with pytest.raises(jb.InputError, match="it does not report what is left"):
-        jb.simulate(policies.UCBBwK(), WORLD, jb.Horizon(50), key=KEY)
 
 
 def test_a_cost_of_a_hundred_thousandth_is_no_gift() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits.policies import BGreedy, BudgetedThompson, OmegaUCB, SoftElim, SoftIndex
+from jaxbandits.policies import OmegaUCB, SoftElim, SoftIndex
 
 KEY = jax.random.key(3)
 BUDGET = jb.TotalBudget(4.0, last_pull="counts")
@@ -48,10 +47,3 @@ def test_a_cold_softmax_is_the_index_policy() -> None:
         SoftIndex(OmegaUCB(rho=0.25), 1e-6), arms, BUDGET, key=KEY, replicates=3, marks=1
     )
     assert (hard.final["pulls"] == soft.final["pulls"]).all()
-
-
-@pytest.mark.parametrize("inner", [BGreedy(), BudgetedThompson(), SoftElim()])
-def test_only_plain_indices_are_softened(inner: jb.Policy) -> None:
-    arms = jb.environments.FiniteArms.bernoulli([0.6, 0.4], [0.5, 0.5])
-    with pytest.raises(jb.InputError, match="an index policy that chooses by its score alone"):
-        jb.simulate(SoftIndex(inner, 1.0), arms, BUDGET, key=KEY)

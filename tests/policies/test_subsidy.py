@@ -229,28 +229,6 @@ def test_an_arm_that_closes_is_closed_and_not_worse() -> None:
         assert result.pulls.values[..., 0].max() <= 30
 
 
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
-        (policies.Elimination("thirds"), "Elimination.rule: 'thirds' given"),
-        (policies.Elimination("halving", "even"), "Elimination.spread: 'even' given"),
-        (
-            policies.Floored(policies.MUCB(), share=[0.5, 0.6, 0, 0, 0]),
-            "Floored.share: .* 1 together",
-        ),
-        (
-            policies.Floored(policies.MUCB(), share=[0.5, 0.1]),
-            "Floored.share: .* one for each of",
-        ),
-        (policies.CSUCB(alpha=0.1, horizon=9, costs=[0.5, 0.1]), "CSUCB.costs: '2 numbers' given"),
-        (policies.Elimination(), "constraint: it does not report what is left"),
-    ],
-)
-def test_bad_input_is_one_line(policy: Any, message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
-        jb.simulate(policy, WORLD, jb.Horizon(20), key=KEY)
-
-
 # --- printed numbers (see the docstrings' sources), and promises
 
 
@@ -301,31 +279,6 @@ def test_a_conservative_run_keeps_its_floor(wide: bool, value: float, error: flo
     assert abs(regret.mean() - value) <= 2 * np.hypot(error_ours, error)
     earned = result.ledger["expected_reward"] / 2**24
     assert (earned >= 0.45 * result.ledger["rounds"] - 1e-6).all()
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("rule", "spread", "percent"),
-    [
-        ("halving", "pulls", 3.6),
-        ("halving", "root", 1.3),
-        ("rejects", "root", 2.3),
-        ("rejects", "money", 3.2),
-    ],
-)
-def test_errors_under_fixed_money(rule: str, spread: str, percent: float) -> None:
-    """Of 4,000 lanes there, with arms in another order in each, and 2,000 here."""
-    arms = FiniteArms.bernoulli(
-        [0.5, 0.45, 0.45, 0.4, 0.4, 0.35, 0.35, 0.3], [0.1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]
-    )
-    budget = jb.TotalBudget(2000.0, last_pull="counts")
-    result = jb.simulate(
-        policies.Elimination(rule, spread), arms, budget, key=KEY, replicates=2000, marks=1
-    )
-    wrong = float(statistics.error(result, arms).mean())
-    share = percent / 100
-    assert abs(wrong - share) <= 2.6 * np.sqrt(share * (1 - share) * (1 / 2000 + 1 / 4000)), wrong
-    assert float(result.spent.max()) <= 2000
 
 
 @pytest.mark.integration

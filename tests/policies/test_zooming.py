@@ -276,26 +276,6 @@ def test_warnings_in_clear_words() -> None:
     assert messages(SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=good)) == []
 
 
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
-        (BZoom(lam=0.0, lipschitz=1.0), "BZoom.lam: 0.0 given; it must be a finite number above 0 and at most 1"),
-        (BZoom(lam=0.5, lipschitz=0.0), "BZoom.lipschitz: 0.0 given; it must be a finite number above 0"),
-        (BZoom(lam=0.5, lipschitz=1.0, capacity=0), "BZoom.capacity: 0 given; it must be a whole number from 1"),
-        (SinglePhaseBZoom(budget=-1.0, lam=0.5, lipschitz=1.0), "SinglePhaseBZoom.budget: -1.0 given"),
-        *((kind(budget=[4.0, 0.5], lam=1.0, lipschitz=1.0), "budget: 0.5 given; it must be at least lam")
-          for kind in (SinglePhaseBZoom, SinglePhaseZooming)),
-        (HOO(lam=0.5, nu=1.0, depth=15), "HOO.depth: 15 given; it must be a whole number from 1 to 14"),
-        (StoOO(lam=0.5, nu=1.0, horizon=10.0, capacity=0), "StoOO.capacity: 0 given"),
-        (OnPoints(UCB1(), points=[0.2, 0.2]), "OnPoints.points: two points of a set are equal"),
-        (OnPoints(BZoom(lam=0.5, lipschitz=1.0), points=[0.2]), "OnPoints.policy: .* a policy of finitely many arms"),
-    ],
-)  # fmt: skip
-def test_impossible_numbers(policy: Any, message: str) -> None:
-    with pytest.raises(jb.InputError, match=message):
-        jb.simulate(policy, cost_valley([0.3], 0.5), BUDGET, key=KEY)
-
-
 def test_on_points_plays_the_finite_bandit() -> None:
     """The inner policy alone, told the same outcomes, makes the same choices."""
     points = np.array([0.1, 0.3, 0.77], np.float32)
