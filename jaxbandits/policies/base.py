@@ -185,7 +185,8 @@ def check_one_cost(owner: Policy, spec: FiniteSpec) -> None:
     """Refuse a world whose costs are a vector."""
     if spec.resources is not None:
         must = f"one with one cost for {type(owner).__name__}"
-        raise bad("environment", f"{spec.resources} resources", must)
+        costs = f"costs as a vector of length {spec.resources}"
+        raise bad("environment", costs, must)
 
 
 def check_for_each_arm(argument: str, value: Any, spec: FiniteSpec) -> None:

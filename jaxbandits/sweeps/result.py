@@ -97,6 +97,10 @@ class Curve:
             warnings=mean(own["regret"].isel(setting=best), over=case.attrs["over"]).warnings,
         )
 
+    def __repr__(self) -> str:
+        end = str(self.regret.value.values[self.best].round(4))
+        return f"Curve({self.policy}: {self.recommendation()}; regret {end})"
+
     @property
     def indistinguishable(self) -> np.ndarray:
         """Settings not clearly worse than the best, ``bool[setting]``; all if one run."""
@@ -180,6 +184,9 @@ class SweepResult(Shown):
         parts = map(count_of, _shape(self.plan), AXES)
         return f"SweepResult: {', '.join(parts)}; .curve(policy, environment) recommends a value"
 
+    def __str__(self) -> str:
+        return f"{self!r}\n{self._shown_rows().text()}"
+
     def _shown_rows(self) -> Table:
         """The best value of every policy in every case."""
         budgets, rows = self.data["budget"].values, []
@@ -242,14 +249,18 @@ class SweepResult(Shown):
             )
         return dict(zip(self.cells(), cases_of(regrets, self.plan.spec.over), strict=True))
 
-    def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
-        """Regret at the end against one policy's parameters, in one environment and budget."""
+    def curve(self, policy: str, environment: str, budget_index: int = 0) -> Curve:
+        """Regret at the end against one policy's parameters, in one environment and budget.
+
+        ``budget_index`` is the position of the budget in ``Sweep.budgets``, from 0.
+        """
         self.parameters(policy)
-        if (environment, budget) not in self.plan.layouts:
-            raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
+        if (environment, budget_index) not in self.plan.layouts:
+            given = environment, budget_index
+            raise bad("environment, budget_index", given, f"one of {self.cells()}")
         return Curve.of(
             policy,
-            self.cases[environment, budget],
+            self.cases[environment, budget_index],
             self.plan.parameters[policy],
             self.rows(policy),
         )
@@ -288,13 +299,13 @@ class SweepResult(Shown):
         return SweepPlots(self)
 
     def difference(
-        self, first: Curve, second: Curve, environment: str, budget: int = 0
+        self, first: Curve, second: Curve, environment: str, budget_index: int = 0
     ) -> xarray.Dataset:
         """Regret of one policy at its best value minus that of another at its own, paired: the
         ``difference``, its ``low`` and ``high``, and whether it is ``clear``.
         """
         row, column = (self.rows(curve.policy)[curve.best] for curve in (first, second))
-        return self.cases[environment, budget].isel(setting=row, against=column)
+        return self.cases[environment, budget_index].isel(setting=row, against=column)
 
     def rows(self, policy: str) -> range:
         """Rows of this policy along the axis ``setting``."""

@@ -317,7 +317,7 @@ def test_an_environment_without_null_arm_is_refused(policy):
 
 def test_several_resources_are_refused_by_policies_for_one():
     arms = WithNullArm(FiniteArms.bernoulli([[0.3, 0.6]], [[[0.1, 0.2], [0.5, 0.6]]]))
-    with pytest.raises(jb.InputError, match=r"environment: '2 resources' given"):
+    with pytest.raises(jb.InputError, match=r"environment: 'costs as a vector of length 2' given"):
         play(SUAK(c=0.4), arms, jb.AverageCost(c=[0.4, 0.4], rounds=10))
 
 
