@@ -203,7 +203,7 @@ def check_one_arm(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
 
 
 class OneCost(Policy):
-    """A policy of finitely many arms that reads one cost."""
+    """A policy for finitely many arms with one cost."""
 
     plays: ClassVar[type] = FiniteSpec
 
@@ -212,7 +212,7 @@ class OneCost(Policy):
 
 
 class Plan(OneCost):
-    """A policy that learns nothing. Write ``select``."""
+    """A policy that does not learn. Write ``select``."""
 
     def init(self, spec: FiniteSpec) -> jax.Array:
         return jnp.zeros((), jnp.int32)
