@@ -249,13 +249,16 @@ class SweepResult(Shown):
             )
         return dict(zip(self.cells(), cases_of(regrets, self.plan.spec.over), strict=True))
 
-    def curve(self, policy: str, environment: str, budget_index: int = 0) -> Curve:
+    def curve(self, policy: str, environment: str | None = None, budget_index: int = 0) -> Curve:
         """Regret at the end against one policy's parameters, in one environment and budget.
 
-        ``budget_index`` is the position of the budget in ``Sweep.budgets``, from 0.
+        ``environment`` may be left out if there is only one. ``budget_index`` is the position of
+        the budget in ``Sweep.budgets``, from 0.
         """
         self.parameters(policy)
-        if (environment, budget_index) not in self.plan.layouts:
+        if environment is None and len({name for name, _ in self.cells()}) == 1:
+            environment = self.cells()[0][0]
+        if environment is None or (environment, budget_index) not in self.plan.layouts:
             given = environment, budget_index
             raise bad("environment, budget_index", given, f"one of {self.cells()}")
         return Curve.of(
