@@ -73,7 +73,7 @@ class Table(NamedTuple):
         return text.getvalue()
 
 
-_MOST_ROWS = 30  # of a table in a notebook
+MOST_ROWS = 30  # of a table in a notebook, of estimates on a terminal
 
 
 class Shown:
@@ -84,9 +84,9 @@ class Shown:
 
     def _repr_html_(self) -> str:
         table = self._shown_rows()
-        more = len(table.rows) - _MOST_ROWS
+        more = len(table.rows) - MOST_ROWS
         rest = f"<p>… {count_of(more, 'more row')}</p>" if more > 0 else ""
-        shown = Table(table.header, table.rows[:_MOST_ROWS]).html()
+        shown = Table(table.header, table.rows[:MOST_ROWS]).html()
         return f"<p>{html.escape(repr(self))}</p>{shown}{rest}"
 
 

@@ -1,4 +1,4 @@
-"""Accountants: a total budget, a horizon, an average cost, budgets that renew; and the state of
+"""Constraints: a total budget, a horizon, an average cost, budgets that renew; and the state of
 budgets that renew.
 
 That state is the account of whoever decides (:class:`BudgetState`). An open request is charged its
@@ -98,7 +98,7 @@ def _whole_rounds(value: Any, environment: Environment) -> np.ndarray:
 
 @pytree
 class TotalBudget(Constraint):
-    """Runs end when ``budget`` is spent; money is the clock, and the regret is the budgeted regret.
+    """A total budget: runs end when it is spent; the clock is money, the regret the budgeted one.
 
     A lane ends as soon as spent ≥ B. The pull that exceeds the budget *counts* with its reward (the
     rule of Heyden et al., KDD 2024) or *forfeits* it (B-Zoom; RCB): then no more than the budget is
@@ -188,7 +188,7 @@ class TotalBudget(Constraint):
         return jax.tree.map(jnp.append, money, rounds)
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
-        """Book one round under the rule of the last pull."""
+        """Add one round to the account, under the rule of the last pull."""
         if self.last_pull == "counts":
             return post(ledger, outcome)
         over = jnp.any(ticks.exceeds(ticks.add(ledger.spent, outcome.cost), self.budget))
@@ -251,8 +251,8 @@ class _RoundClock(Constraint):
 
 @pytree
 class Horizon(_RoundClock):
-    """Play ``rounds`` rounds; rounds are the clock, costs are only reported, the regret is the
-    ordinary one.
+    """A horizon of ``rounds`` rounds: rounds are the clock, costs are only reported, and the regret
+    is the ordinary one.
 
     Args:
         rounds: T ≥ 1, scalar or ``[instance]``.
@@ -279,8 +279,8 @@ class Horizon(_RoundClock):
 
 @pytree
 class AverageCost(_RoundClock):
-    """The average cost may exceed c at no round: Σ_{s ≤ u} c_s ≤ c·u for every u ≤ T; rounds are
-    the clock.
+    """An average cost of at most c after every round: Σ_{s ≤ u} c_s ≤ c·u for every u ≤ T; rounds
+    are the clock.
 
     This is an audit: it never alters an action. Every round is checked in exact ticks, Σ cost ≤
     ⌊c·2²⁴⌋·u, and the largest violation so far is part of every result (``result.violation``,
@@ -324,7 +324,7 @@ class AverageCost(_RoundClock):
         return dataclasses.replace(self, c=whole.astype(np.int32), rounds=rounds)
 
     def audit(self) -> dict[str, Total]:
-        """What was not spent of c·t so far, and the largest violation."""
+        """The unspent part of c·t so far, and the largest violation."""
         return {"slack": ticks.zero(self.c.shape), "violation": ticks.zero(self.c.shape)}
 
     def view(self, ledger: Ledger) -> Total | None:
@@ -422,8 +422,8 @@ def pays_for(scope: jax.Array, arm: jax.Array) -> jax.Array:
 
 @pytree
 class Renewing(_RoundClock):
-    """Budgets that renew, on a clock of requests: every round is one request, and slots (hours,
-    say) hold some of them.
+    """Budgets that renew each period; every round is one request, and a slot (an hour, say) has
+    some of them.
 
     Budget j grants ``amount[j]`` in every period of ``every[j]`` slots. What is left at its end is
     lost, or carried over. The environment's resource j is what budget j pays (see ``groups`` of

@@ -144,6 +144,14 @@ def test_objects_speak_in_units_and_a_notebook_shows_their_numbers() -> None:
     alone = jb.statistics.mean(ends[0, :, :1], over="replicate")
     assert repr(alone) == f"Estimate({float(ends[0, 0, 0]):.5g}; 1 unit: no interval; few units)"
     assert "nan" not in f"{alone} {alone!r} {estimate!r}"
+    lines = str(estimate).splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "setting",
+        *map(str, estimate.value.setting.values),
+    ]
+    assert all(
+        f"  {x:.5g} (" in line for x, line in zip(estimate.value.values, lines[1:], strict=True)
+    )
     gradient = jb.gradients.exact.estimate(jb.policies.MUCB(), arms, jb.Horizon(3))
     shown = [
         (arms, "<td>0</td><td>1</td><td>0.5</td><td>0.25</td>", "reward 0.75, 0.5"),

@@ -34,12 +34,13 @@ def per_instance(
 ) -> np.ndarray:
     """``[instance, *core]`` from an array of that shape or of shape ``core``."""
     if array.shape not in (core, (instances, *core)):
+        given = f"an array of shape {array.shape}" if array.ndim else "one number"
         shapes = (
-            f"[{core[0]}] or [{instances}, {core[0]}]" if core else f"one number, or [{instances}]"
+            f"[{core[0]}], one for each resource, or [{instances}, {core[0]}]"
+            if core
+            else f"one number, or [{instances}]"
         )
-        raise InputError(
-            f"{argument}: an array of shape {array.shape} given; it must be {shapes} (one per instance)"
-        )
+        raise InputError(f"{argument}: {given} given; it must be {shapes} (one per instance)")
     return np.broadcast_to(array, (instances, *core))
 
 

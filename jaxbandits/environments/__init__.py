@@ -1,4 +1,4 @@
-"""Worlds: what a pull brings and costs."""
+"""Environments: the rewards and costs of pulls."""
 
 from jaxbandits._names import attach
 

@@ -60,8 +60,8 @@ class Linear:
 
 @dataclasses.dataclass(frozen=True)
 class FastTrack:
-    """λ(τ) = rate · τ for τ ≤ promise, compensation · τ above: who promises a time pays for
-    breaking it.
+    """λ(τ) = rate · τ for τ ≤ promise, compensation · τ above: the penalty for exceeding a promised
+    time.
 
     Source: RCUCB paper, Example 2 and §5.1 (promise 0.5, compensation 10, rate 1/10: the defaults).
 
@@ -211,8 +211,8 @@ class CensoredArms(CountedArms):
 
 @pytree
 class RevealConsumption(AroundWorld):
-    """The same arms, but a censored round tells its consumption (at most "above τ_max"): more than
-    feedback (1) allows.
+    """The same arms, but a censored round reveals its consumption (up to "above τ_max"), which
+    feedback (1) of the paper does not allow.
 
     Only ``RCUCB(survival="literal")`` and its relatives need it. Other policies may play here too
     and use none of it. A result from here says ``RevealConsumption`` in ``about.environment``.
@@ -257,7 +257,7 @@ _RHO_BITS = 15
 
 
 class Marginal(Protocol):
-    """A law on the line, such as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0)``."""
+    """A distribution on the real line, such as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0)``."""
 
     def ppf(self, q: Any) -> Any:
         """The quantile function of the law."""

@@ -35,8 +35,8 @@ class Sold(NamedTuple):
 
 @pytree
 class Stocked(AddressedArms):
-    """Arms that can be pulled so many times, that have so much money of their own, or that are open
-    in some rounds.
+    """Arms with a limited number of pulls, with a budget of their own, or open only in some
+    rounds.
 
     Arm k is open in round t if
 

@@ -43,8 +43,8 @@ _COINS = Bernoulli()
 
 
 class ContextLaw:
-    """What is known of the request of a round, ``f32[d]``, or ``f32[K, d]`` with a row for each
-    arm.
+    """A distribution of contexts: the features of a request, ``f32[d]``, or ``f32[K, d]`` with a row
+    for each arm.
 
     Leaves carry a leading instance axis, as an environment's do.
 
@@ -265,7 +265,7 @@ class ContextualArms(CountedArms):
         arms: int | None = None,
         present: Any = None,
     ) -> ContextualArms:
-        """From means of your own.
+        """With mean functions that you write.
 
         Args:
             reward, cost, contexts, noise, resources: see the class.

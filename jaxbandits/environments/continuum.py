@@ -186,7 +186,7 @@ class Visited(NamedTuple):
 
 
 class Points(Environment):
-    """A world whose actions are points of [0, 1]."""
+    """An environment whose actions are points of [0, 1]."""
 
     @property
     def spec(self) -> ContinuumSpec:
@@ -443,7 +443,7 @@ _MOST_PRICES = 1 << 14
 
 @pytree
 class LoggedAuctions(Points):
-    """Each round an auction is drawn from a log; the bid wins if the market price is not above it.
+    """Auctions drawn from a log: the arm is the bid, which wins if the market price is not above it.
 
     A point x of [0, 1] is the whole bid low + ⌊x (high − low + 1)⌋ (at most ``high``). A win costs
     the market price and brings the logged reward (a click, or its predicted probability); a loss

@@ -1,4 +1,4 @@
-"""Worlds whose outcomes arrive later, and the laws of how much later."""
+"""Environments whose outcomes arrive later, and distributions of delays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DelayLaw:
 
 @pytree
 class FixedDelay(DelayLaw):
-    """Every outcome takes the same number of rounds.
+    """The same delay for every outcome.
 
     Args:
         rounds: a whole number from 0 on.
@@ -64,8 +64,8 @@ class FixedDelay(DelayLaw):
 
 @pytree
 class Batched(DelayLaw):
-    """Rounds come in batches of ``size``: decisions of a batch see nothing of each other, the next
-    batch sees all.
+    """Batches of ``size`` rounds: decisions of one batch do not see its outcomes, those of the next
+    batch see all of them.
 
     Args:
         size: a whole number from 1 on.
@@ -163,8 +163,8 @@ class DelayedState(NamedTuple):
 
 @pytree
 class Delayed(AroundWorld):
-    """Arms whose outcomes arrive later. The accountant is told at once, the learner when the
-    outcome arrives.
+    """Arms whose outcomes arrive later. The constraint accounts for them at once, the policy sees
+    them when they arrive.
 
     The cost is charged in the round in which an arm is played. Reward *and* cost reach the learner
     together, after a delay of whole rounds: statistics have one count for both, and a cost that is

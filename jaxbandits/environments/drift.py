@@ -43,7 +43,7 @@ class _Now:
 
 @pytree
 class Piecewise(AroundWorld):
-    """A world that changes at stated rounds: in each segment the arms of a world of its own.
+    """Means that change at given rounds: each segment of rounds has an environment of its own.
 
     Build one with :meth:`of` from whole worlds, or with :meth:`bernoulli` from a table of means,
     such as the paths of :mod:`jaxbandits.environments.drift` make it. The last segment has no end.
@@ -79,7 +79,7 @@ class Piecewise(AroundWorld):
 
     @classmethod
     def of(cls, worlds: Sequence[Environment], at: Any = ()) -> Self:
-        """A world that is each of these worlds in turn.
+        """These environments, one after the other.
 
         Args:
             worlds: of one class, with leaves of the same shapes: as many instances and arms (laws
@@ -485,7 +485,7 @@ def _ends(low: Any, high: Any, names: tuple[str, str]) -> tuple[np.ndarray, np.n
 
 
 def linear(first: Any, last: Any, steps: int) -> np.ndarray:
-    """Means that move evenly from ``first`` to ``last``, ``[K]`` or ``[instance, K]``.
+    """Means that move linearly from ``first`` to ``last``, ``[K]`` or ``[instance, K]``.
 
     Example:
         >>> from jaxbandits.environments import drift

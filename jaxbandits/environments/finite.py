@@ -1,4 +1,4 @@
-"""Finitely many arms that cost something, their laws, and the null arm.
+"""Finitely many arms with costs, their distributions, and the null arm.
 
 A law goes from 64 random bits and an arm to ticks, one uniform per outcome, through an inverse CDF.
 Its parameters are whole ticks, and the means that are stated are those of the law as it is
@@ -144,7 +144,7 @@ class RowsLaw(Law):
 
 @pytree
 class ClickLaw(Law):
-    """A click brings a conversion or none, and costs its price: independent.
+    """Clicks: a conversion or none, and the price of the click, independent.
 
     Reward :math:`w \\cdot [U < p]`. Cost, if :math:`V < q`, a whole number of ticks drawn uniformly
     from :math:`m - h, \\dots, m + h` (mean m exactly), else 0. With q = 1 every click is paid; with
@@ -238,8 +238,8 @@ class CountedArms(Environment):
 
 
 class AddressedArms(CountedArms):
-    """K arms; what the n-th pull of arm k brings is a pure function of (key, k, n). Index policies
-    leap on it.
+    """K arms whose n-th outcome of arm k is a pure function of (key, k, n). The leap engine can run
+    index policies on them.
 
     Write ``spec``, :meth:`means`, :meth:`outcome` and :meth:`values`. The state is the arms' pull
     counts, ``i32[K]``.
@@ -301,8 +301,7 @@ class AddressedArms(CountedArms):
 
 @pytree
 class FiniteArms(AddressedArms):
-    """K arms; a pull of arm k gives reward and cost in [0, 1], independent and identical over
-    pulls.
+    """K arms with rewards and costs in [0, 1], independent and identically distributed over pulls.
 
     The n-th pull of an arm is one address (see :mod:`jaxbandits.core.streams`): all policies meet
     the same table of outcomes. Build one with :meth:`bernoulli`, :meth:`generalised_bernoulli`,
@@ -579,7 +578,7 @@ def refuses_but_one_arm(action: Any) -> str | None:
 
 
 class AroundWorld(Environment):
-    """Wraps :attr:`world` and forwards what it does not define. Write ``spec`` and ``pull``."""
+    """Wraps another environment, :attr:`world`, and forwards what it does not define. Write ``spec`` and ``pull``."""
 
     @property
     @abstractmethod

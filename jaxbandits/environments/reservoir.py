@@ -180,7 +180,7 @@ _TRIED = 256  # arms of every instance that a user's sampler is tried on, before
 
 @pytree
 class Reservoir(AddressedArms):
-    """A reservoir of infinitely many arms, of which the first ``capacity`` can be played.
+    """A reservoir of infinitely many arms, of which a policy can use the first ``capacity``.
 
     The means of arm j are a pure function of (instance key, j): nothing is stored, and a larger
     capacity leaves the arms before as they are. Only pull counts are kept. All policies that play
@@ -262,7 +262,7 @@ class Reservoir(AddressedArms):
         least_cost: Any,
         outcomes: OutcomeLaw = bernoulli_outcome,
     ) -> Reservoir:
-        """Arms from a sampler of one's own.
+        """Arms from your own JAX function of a key.
 
         Args:
             sampler: a JAX function of a key that gives an arm's (mean reward, mean cost), floats in

@@ -1,8 +1,7 @@
-"""Worlds that are a table: what each of K arms brought and cost on each of N requests, all cells
-known.
+"""Environments from a table: the rewards and costs of each of K arms on each of N requests.
 
 A round is a request, one row of the table. Which one depends on the round alone, so all policies
-meet the same request in the same round, and whoever rests lets it pass.
+have the same request in the same round, and a policy that skips a round skips its request.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _SWAPS = (
 
 
 class RowOrder:
-    """Which row of a table a round meets.
+    """An order of a table's rows: which row belongs to a round.
 
     Example:
         >>> import jax
@@ -70,8 +69,8 @@ class RowOrder:
 
 @pytree
 class DrawnRows(RowOrder):
-    """A row drawn uniformly each round, with replacement: requests without end, independent of each
-    other.
+    """A row drawn uniformly with replacement in each round: an endless sequence of independent
+    requests.
 
     Example:
         >>> import jax
@@ -88,7 +87,7 @@ class DrawnRows(RowOrder):
 
 @pytree
 class RowsInOrder(RowOrder):
-    """The rows as they stand, again and again: a log in the order of its time.
+    """The rows in the order of the table, repeated: a log in the order of time.
 
     Every replicate meets the same rows, so replicates differ by a policy's own draws alone. With a
     number of rounds the regret is against the means of the rows that come in them. With money alone
@@ -265,13 +264,12 @@ def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.nda
 
 @pytree
 class RequestTable(CountedArms):
-    """N requests × K arms: a table of rewards and costs, all of which are known, such as quality
-    and dollars of models.
+    """A table of the rewards and costs of K arms on N requests, such as quality and price of models.
 
-    The arm of a round brings and costs what stands in its cell of the round's row, so arms are as
-    dependent as they are in the data. Build one with :meth:`of`. A row is met in the same round
-    whatever the policy does; a null arm or a skip (:class:`~jaxbandits.environments.WithNullArm`)
-    lets it pass.
+    A round has a row, and a pull has the reward and cost of the arm's cell in that row, so arms are
+    as dependent as they are in the data. Build one with :meth:`of`. The row of a round does not
+    depend on the policy; a null arm or a skip (:class:`~jaxbandits.environments.WithNullArm`) skips
+    it.
 
     Regret is against the means of the whole table; with features against who sees them and knows
     the mean of each arm on the rows that have the same (``fixed_regret``: against the best mixture

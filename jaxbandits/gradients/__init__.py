@@ -1,9 +1,9 @@
-"""Gradients of expected regret: named estimators with one face, each refusing what is undefined for
-it.
+"""Gradients of expected regret: named estimators with one call; each rejects what it cannot
+estimate.
 
-``ESTIMATOR.estimate(policy, environment, constraint, wrt=..., key=...)`` gives a
+``ESTIMATOR.estimate(policy, environment, constraint, wrt=..., key=...)`` returns a
 :class:`GradientEstimate`: value, gradient, standard error. See docs/gradients.md for which one to
-take.
+choose.
 """
 
 from jaxbandits._names import attach

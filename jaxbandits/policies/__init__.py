@@ -1,4 +1,4 @@
-"""Learners: pure functions of (state, key, observation)."""
+"""Policies: pure functions of (state, key, observation)."""
 
 from jaxbandits._names import attach
 

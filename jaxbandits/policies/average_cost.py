@@ -27,7 +27,7 @@ from jaxbandits.policies.base import ArmTotals, check_null_arm, fewest, money_le
 
 
 class MixturePolicy(ArmTotals):
-    """A policy whose every round is a draw from at most two actions. Write :meth:`plan`.
+    """A policy that draws its action from at most two in every round. Write :meth:`plan`.
 
     Actions are the arms 0 … K−1, the null arm K, and −1 for a skip. One uniform U a round (role
     ``MIX``) decides: the mixture's costlier member is played if and only if U < its weight.

@@ -185,7 +185,8 @@ def check_one_cost(owner: Policy, spec: FiniteSpec) -> None:
     """Refuse a world whose costs are a vector."""
     if spec.resources is not None:
         must = f"one with one cost for {type(owner).__name__}"
-        raise bad("environment", f"{spec.resources} resources", must)
+        costs = f"costs as a vector of length {spec.resources}"
+        raise bad("environment", costs, must)
 
 
 def check_for_each_arm(argument: str, value: Any, spec: FiniteSpec) -> None:
@@ -202,7 +203,7 @@ def check_one_arm(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
 
 
 class OneCost(Policy):
-    """A policy of finitely many arms that reads one cost."""
+    """A policy for finitely many arms with one cost."""
 
     plays: ClassVar[type] = FiniteSpec
 
@@ -211,7 +212,7 @@ class OneCost(Policy):
 
 
 class Plan(OneCost):
-    """A policy that learns nothing. Write ``select``."""
+    """A policy that does not learn. Write ``select``."""
 
     def init(self, spec: FiniteSpec) -> jax.Array:
         return jnp.zeros((), jnp.int32)

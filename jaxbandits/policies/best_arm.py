@@ -68,8 +68,8 @@ class Racing(NamedTuple):
 
 @pytree
 class ChernoffOverlap(_Survivors):
-    """Chernoff-Overlap: pull the arm with the least :math:`n_k \\sqrt{\\hat c_k}`, drop what is
-    surely not the best, and stop when one arm is left.
+    """Chernoff-Overlap: pull the arm with the least :math:`n_k \\sqrt{\\hat c_k}`, drop
+    arms that are surely not the best, and stop when one arm is left.
 
     Arm k leaves when, a being the best so far and :math:`m = (n_a \\bar r_a + n_k \\bar r_k) / (n_a
     + n_k)`,
@@ -149,8 +149,8 @@ class Phases(NamedTuple):
 
 @pytree
 class Elimination(_Survivors):
-    """Spend the budget in phases; after each the arms with the smallest means leave, until one is
-    left.
+    """Spend the budget in phases, and after each drop the arms with the smallest means, until one
+    is left.
 
     ``"halving"``: :math:`\\lceil \\log_2 K \\rceil` phases of equal money, half of the arms
     (rounded up) stay. ``"rejects"``: K − 1 phases, one arm leaves after each; with :math:`L =

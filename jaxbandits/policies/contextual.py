@@ -1,5 +1,5 @@
-"""Policies that see the request: linear models of reward and cost, a bonus or a draw, and a price
-on the money.
+"""Policies with contexts: linear models of reward and cost, a bonus or a draw, and a price of
+money.
 
 Context x without a constant, x̃ = (1, x) with one, K arms, J resources. Each arm has a model of its
 own over :math:`\\tilde x`: :math:`A_k = P + \\sum \\tilde x \\tilde x^\\top`, :math:`h_k = \\sum r
@@ -83,7 +83,7 @@ class Features:
 
 @pytree
 class Raw(Features):
-    """The context as it is; of about unit variance.
+    """The unchanged context, which should have about unit variance.
 
     Example:
         >>> from jaxbandits.policies import Raw
@@ -124,8 +124,7 @@ class Standardised(Features):
 
 @pytree
 class Cells(Features):
-    """The nearest of some centres, as a one among zeros: a mean for each cell, shrunk towards its
-    arm's.
+    """The nearest of some centres, one-hot: a mean for each cell, shrunk towards the arm's mean.
 
     Args:
         centres: ``[C, d]``.
@@ -653,7 +652,7 @@ class RateState(NamedTuple):
 
 @pytree
 class LinearRate(_Optimistic):
-    """Money is the clock: the arm with the largest optimistic reward net of its optimistic cost at
+    """For a total budget: the arm with the largest optimistic reward net of its optimistic cost at
     the rate so far,
 
     .. math:: \\arg\\max_k\\ U_k - \\hat\\rho L_k, \\qquad \\hat\\rho = \\sum r / \\sum c,

@@ -30,7 +30,7 @@ from jaxbandits.policies.wrappers import AroundChoice, Choice, WithState
 
 @pytree
 class History:
-    """What each arm brought before the run: pulls, Σ reward, Σ cost. Build one with :meth:`of`.
+    """Data of each arm from before the run: pulls, Σ reward, Σ cost. Build one with :meth:`of`.
 
     Sums are kept as whole units and ticks, since a float32 would round them.
     """
@@ -90,8 +90,8 @@ class History:
 
 
 def experienced(policy: Policy, history: History) -> Policy:
-    """The policy as it would be if it had pulled the arms so often before, with these sums; rounds
-    count on.
+    """The policy as if it had already made these pulls, with these sums; rounds continue from
+    there.
 
     Its statistics begin at the history's, and t of its formula at the number of all earlier pulls +
     1. So an arm that was tried enough needs no initial pulls, and one that nobody tried is pulled
@@ -232,7 +232,7 @@ class BatchedState(NamedTuple):
 
 @pytree
 class InBatches(WithState):
-    """The inner policy, told of outcomes once a batch of rounds, and ``later`` batches late.
+    """The inner policy, which sees outcomes once per batch of rounds, ``later`` batches late.
 
     Batch d holds the rounds from :math:`1 + dm` to :math:`(d + 1)m`. Its outcomes are known from
     the first round of batch :math:`d + 1 + L` on. Until then they are open: the inner policy counts

@@ -1,4 +1,4 @@
-"""Changing worlds: wrappers that forget (window, discount, restarts), and an informed plan."""
+"""Changing means: wrappers that forget (window, discount, restarts), and an oracle's schedule."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _AGAIN, _FORCED = (255, 254)
 
 @pytree
 class Schedule(Plan):
-    """Play arm :math:`a_i` from round :math:`s_i` on, whatever is seen: what one plays who knows
-    the means of every round (:meth:`~jaxbandits.environments.Piecewise.best_schedule`). While that
-    arm is closed, the first that is open.
+    """Pull arm :math:`a_i` from round :math:`s_i` on: an oracle that uses the means of every round
+    (:meth:`~jaxbandits.environments.Piecewise.best_schedule`). While that arm is closed, pull the
+    first one that is open.
 
     Args:
         at: s, increasing, ``[change]``, the first 1 (per instance ``[1, instance, change]``).
@@ -128,7 +128,7 @@ class WindowedState(NamedTuple):
 
 @pytree
 class Windowed(WithState):
-    """The inner policy with what it saw in the last w rounds; what leaves the window is subtracted,
+    """The inner policy with the observations of the last w rounds; older ones are subtracted
     exactly.
 
     For the inner policy the round is min(t, w + 1), as if it had begun w rounds ago. An arm that
@@ -678,7 +678,7 @@ class RestartingState(NamedTuple):
 
 @pytree
 class Restarting(WithState):
-    """The inner policy, begun anew when a detector says that some arm's reward or cost has changed.
+    """The inner policy, restarted when a detector finds a change of some arm's reward or cost.
 
     A detector watches the rewards, and another one each cost, of each arm's pulls. With ``whole``
     an alarm makes the inner policy begin anew, in its round 1; without, only what it knows of that

@@ -84,7 +84,7 @@ class UCBSC(IndexPolicy):
 
 @pytree
 class KLUCBSCPlus(IndexPolicy):
-    """KL-UCB-SC+: the largest ratio that the data do not refute.
+    """KL-UCB-SC+: the largest ratio that is consistent with the data.
 
     .. math:: \\sup \\{ r/c : n_k [ d(\\bar r_k, r) + d(\\bar c_k, c) ] \\le \\ln(t/n_k) \\},
 

@@ -38,8 +38,8 @@ _LARGEST, _SUM = (15, 30)
 
 @pytree
 class FixedSplit(Plan):
-    """Draw arm k in every round with probability :math:`w_k / \\sum_j w_j`, whatever was seen: a
-    plan, not a learner.
+    """Draw arm k in every round with probability :math:`w_k / \\sum_j w_j`, a fixed plan
+    that does not learn.
 
     With :math:`w_k \\propto b_k / \\mu^c_k` arm k gets the share :math:`b_k` of the money on
     average; with all weight on one arm it is played for ever. Shares are those among the arms that
@@ -211,7 +211,7 @@ class Packing(NamedTuple):
 
 @pytree
 class KUBE(IndexPolicy):
-    """KUBE: fill the knapsack with what is left of the budget, then draw a unit of it.
+    """KUBE: fill the knapsack of the remaining budget greedily, then draw one unit of it.
 
     Each arm once; then arms in order of falling density d_k, of each as many units as fit into the
     rest: :math:`m_k = \\lfloor B' / \\bar c_k \\rfloor`, :math:`B' \\leftarrow B' - m_k \\bar c_k`;

@@ -1,4 +1,4 @@
-"""Which of infinitely many arms take part: K of them, or ever more. Any index policy plays inside."""
+"""Infinitely many arms: rules for how many of them an index policy uses."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SampledArms(AroundIndex):
 
 @pytree
 class ArmIncreasing(AroundIndex):
-    """The arm-increasing rule: a new arm whenever there are fewer than t^e; it is played at once.
+    """The arm-increasing rule: a new arm whenever there are fewer than t^e; it is pulled at once.
 
     .. math:: K_{t-1} < t^{e(\\beta)}, \\qquad e = \\beta/2 \\text{ if } \\beta < 1, \\quad
         e = \\beta/(1+\\beta) \\text{ if } \\beta \\ge 1.
@@ -168,7 +168,7 @@ def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
 def rcb_i(
     budget: Any, beta: Any, *, multiplier: Any = 1.0, exploration: Exploration | None = None
 ) -> SampledArms:
-    """RCB-I: :class:`RCB` on K sampled arms, K by the rule of :func:`arms_to_sample`. Knows B and
+    """RCB-I: :class:`RCB` on K sampled arms, K by the rule of :func:`arms_to_sample`. Needs B and
     β.
 
     Example:
@@ -180,7 +180,7 @@ def rcb_i(
 
 
 def rcb_air(beta: Any, *, exploration: Exploration | None = None) -> ArmIncreasing:
-    """RCB-AIR: :class:`RCB` with the arm-increasing rule. Knows β only.
+    """RCB-AIR: :class:`RCB` with the arm-increasing rule. Needs β only.
 
     Example:
         >>> import jaxbandits as jb

@@ -1,4 +1,4 @@
-"""Pacers of budgets that renew: an even line, and a price on the money."""
+"""Pacers for budgets that renew: by an even line, or by a price of money."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from jaxbandits.policies.wrappers import AroundChoice, Choice
 
 @pytree
 class EvenPace(AroundChoice):
-    """The inner policy acts among the arms whose bounds fit under the even line; with none the
-    request is skipped.
+    """The inner policy chooses among arms whose cost bounds fit under the even line; if none fits,
+    the request is skipped.
 
     Held back is amount · (requests still expected − 1) / (requests expected in the period), of each
     budget.

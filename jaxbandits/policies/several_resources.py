@@ -684,8 +684,8 @@ class OracleState(NamedTuple):
 
 @pytree
 class KnapsackOracle(_ByProgram):
-    """Draw every round from the solution of the fluid LP at the *true* means: the benchmark that
-    learners are held to.
+    """Draw every round from the solution of the fluid LP at the *true* means: the oracle to
+    compare learners with.
 
     Its mean reward is near the fluid optimum (``best_rate`` times the budget of resource 0), which
     no policy exceeds.

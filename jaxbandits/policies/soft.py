@@ -24,7 +24,7 @@ from jaxbandits.policies.base import RandomisedPolicy, check_score_inside, large
 
 @pytree
 class SoftElim(RandomisedPolicy):
-    """SoftElim: arms are eliminated softly, the sooner the surer it is that they are not the best.
+    """SoftElim: arms become less likely the more certain it is that they are not the best.
 
     .. math:: p_k \\propto \\exp\\Big(-\\frac{2 (\\bar r_{\\max} - \\bar r_k)^2\\, n_k}{\\theta^2}\\Big), \\qquad
         \\bar r_{\\max} = \\max_j \\bar r_j,

@@ -1,4 +1,4 @@
-"""Cheap arms that are good enough, never much worse than a default, a least share of each arm."""
+"""Cheap arms of sufficient quality, safety against a default arm, least shares of each arm."""
 
 from __future__ import annotations
 
@@ -391,8 +391,8 @@ class ConservativeState(NamedTuple):
 
 @pytree
 class ConservativeUCB(ArmTotals):
-    """Conservative UCB: the arm with the largest upper bound, if what was surely earned leaves room
-    for it; else arm 0.
+    """Conservative UCB: the arm with the largest upper bound, if the guaranteed reward so far
+    allows it; else the default, arm 0.
 
     Arm 0 is the default, its mean :math:`\\mu_0` is known. With :math:`D_k = \\sqrt{\\psi(n_k) /
     n_k}`, :math:`\\theta_k = \\bar r_k + D_k`, :math:`\\lambda_k = \\max(0, \\bar r_k - D_k)` (both

@@ -129,7 +129,8 @@ class OmegaUCB(IndexPolicy):
     where ω± are the Wilson-type roots of the asymmetric interval; +∞ while no cost was observed.
 
     Args:
-        rho: ρ > 0, width of the intervals. ¼ is recommended, 1 is the smallest value with proven
+        rho: ρ > 0, width of the intervals. ¼ is the paper's recommendation for Bernoulli arms (see
+            docs/findings/omega_ucb_tails.md for others), 1 the smallest value with proven
             logarithmic regret.
 
     Source: §4.1, Eq. (2), Theorems 1 and 3.

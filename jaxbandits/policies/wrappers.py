@@ -20,8 +20,8 @@ from jaxbandits.policies.base import check_for_each_arm, check_null_arm, money_l
 
 
 class Around(Policy):
-    """A policy around another one, its field ``policy``: what is not written here is the inner
-    policy's.
+    """A wrapper around another policy, its field ``policy``; methods that it does not define are
+    those of the inner policy.
 
     Write :meth:`select`; and :meth:`inside` and :meth:`learnt` where the inner policy's world, or
     its state, is only a part of one's own.
@@ -245,8 +245,8 @@ class InFlightState(NamedTuple):
 
 @pytree
 class InFlight(Around):
-    """Play a :class:`~jaxbandits.environments.Delayed` world with a policy for one observation at a
-    time.
+    """A policy for immediate observations, used in a
+    :class:`~jaxbandits.environments.Delayed` environment.
 
     Outcomes are learnt in the order in which they arrive, each with the draws of its own round.
     Open requests are not forgotten: an index policy counts them at their arm's current means, a

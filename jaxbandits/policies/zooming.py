@@ -46,7 +46,7 @@ class Active(NamedTuple):
 
 
 class PointPolicy(Policy):
-    """A policy that plays points of [0, 1]."""
+    """A policy whose actions are points of [0, 1]."""
 
     plays: ClassVar[type] = ContinuumSpec
 
@@ -416,7 +416,7 @@ class BZoom(_RatioZooming):
 
 @pytree
 class SinglePhaseBZoom(_SinglePhase, _RatioZooming):
-    """B-Zoom as the paper's experiments run it: one phase, and a radius that knows the budget.
+    """B-Zoom as the paper's experiments run it: one phase, and a radius that depends on the budget.
 
     .. math:: E(x) = \\frac1\\lambda \\Big(1 + \\frac1\\lambda\\Big)
         \\sqrt{\\frac{8 (\\ln B - \\ln \\lambda) + \\ln 4}{n}}, \\qquad
@@ -456,7 +456,7 @@ class SinglePhaseBZoom(_SinglePhase, _RatioZooming):
 
 @pytree
 class OnPoints(Around):
-    """A policy of K arms that plays K fixed points of a continuum.
+    """A policy for K arms, used on K fixed points of a continuum.
 
     It may end far from the best point however long it plays: its regret is measured against the
     whole continuum. (``Continuum.at(points)`` gives the same K arms as a finite bandit, which

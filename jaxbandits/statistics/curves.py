@@ -63,6 +63,10 @@ class Curve:
         doubts = mean(regret.isel(setting=best), over=over).warnings
         return Curve(policy, parameters, means, best, own.isel(against=best), doubts)
 
+    def __repr__(self) -> str:
+        end = str(self.regret.value.values[self.best].round(4))
+        return f"Curve({self.policy}: {self.recommendation()}; regret {end})"
+
     @property
     def indistinguishable(self) -> np.ndarray:
         """Settings not clearly worse than the best, ``bool[setting]``; all if one run."""

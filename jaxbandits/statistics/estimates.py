@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits._tables import Shown, Table, count_of
+from jaxbandits._tables import MOST_ROWS, Shown, Table, count_of
 from jaxbandits.core.checks import InputError, bad, numbers
 
 if TYPE_CHECKING:
@@ -380,15 +380,18 @@ class Estimate(Shown):
     warnings: tuple[str, ...]
 
     def __str__(self) -> str:
-        if np.ndim(self.value):
-            return f"{self.value.size} estimates from {self.units} units each"
-        if np.isnan(self.low):
-            return f"{self.value:.5g}"
-        return f"{self.value:.5g} ({self.low:.5g} to {self.high:.5g})"
+        """The number with its interval, or a line for each of the first thirty."""
+        header, rows, _ = self._shown_rows()
+        if not np.ndim(self.value):
+            return _with_interval(rows[0])
+        lines = [[*map(_label, row[:-3]), _with_interval(row)] for row in rows[:MOST_ROWS]]
+        header = [*header[:-3], "value (low to high)"]
+        more = f"\n… {len(rows) - MOST_ROWS:,} more" if len(rows) > MOST_ROWS else ""
+        return Table(header, lines, left=range(len(header))).text() + more
 
     def __repr__(self) -> str:
         rows, doubts = self._shown_rows().rows, [x.partition(":")[0] for x in self.warnings]
-        texts = [f"{x} ({low} to {high})" if low else x for *_, x, low, high in rows[:3]]
+        texts = [_with_interval(row) for row in rows[:3]]
         more = f", … {len(rows)} in all" if len(rows) > 3 else ""
         by = count_of(self.units, "unit") + (": no interval" if rows and not rows[0][-1] else "")
         return f"Estimate({', '.join(texts)}{more}; {'; '.join([by, *doubts])})"
@@ -402,6 +405,16 @@ class Estimate(Shown):
             place = [i if x is None else x.values[i] for i, x in zip(at, labels, strict=True)]
             rows.append([*place, *("" if np.isnan(x[at]) else f"{x[at]:.5g}" for x in ends)])
         return Table((*axes, "value", "low", "high"), rows)
+
+
+def _with_interval(row: Sequence[str]) -> str:
+    """``12.5 (11 to 14)`` of the last three cells of a row; without ends the value alone."""
+    value, low, high = row[-3:]
+    return f"{value} ({low} to {high})" if low else value
+
+
+def _label(x: Any) -> str:
+    return f"{x:.4g}" if isinstance(x, float) else str(x)
 
 
 def interval(

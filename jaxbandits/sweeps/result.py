@@ -58,6 +58,9 @@ class SweepResult(Shown):
         parts = map(count_of, _shape(self.plan), AXES)
         return f"SweepResult: {', '.join(parts)}; .curve(policy, environment) recommends a value"
 
+    def __str__(self) -> str:
+        return f"{self!r}\n{self._shown_rows().text()}"
+
     def _shown_rows(self) -> Table:
         return self.best_values()
 
@@ -138,12 +141,19 @@ class SweepResult(Shown):
             regrets.append(xarray.DataArray(every, dims=("setting", "instance", "replicate")))
         return dict(zip(self.cells(), cases_of(regrets, self.plan.spec.over), strict=True))
 
-    def curve(self, policy: str, environment: str, budget: int = 0) -> Curve:
-        """Regret at the end against one policy's parameters, in one environment and budget."""
+    def curve(self, policy: str, environment: str | None = None, budget_index: int = 0) -> Curve:
+        """Regret at the end against one policy's parameters, in one environment and budget.
+
+        ``environment`` may be left out if there is only one. ``budget_index`` is the position of
+        the budget in ``Sweep.budgets``, from 0.
+        """
         self.parameters(policy)
-        if (environment, budget) not in self.plan.layouts:
-            raise bad("environment, budget", (environment, budget), f"one of {self.cells()}")
-        case, parameters = self.cases[environment, budget], self.plan.parameters[policy]
+        if environment is None and len({name for name, _ in self.cells()}) == 1:
+            environment = self.cells()[0][0]
+        if environment is None or (environment, budget_index) not in self.plan.layouts:
+            given = environment, budget_index
+            raise bad("environment, budget_index", given, f"one of {self.cells()}")
+        case, parameters = self.cases[environment, budget_index], self.plan.parameters[policy]
         return Curve.of(policy, case, parameters, self.rows(policy))
 
     def provenance(self) -> Provenance:

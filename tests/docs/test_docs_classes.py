@@ -41,6 +41,7 @@ THETA = [[[0.5, 0.3, 0.0], [0.5, 0.0, 0.2]], [[0.4, 0.1, 0.0], [0.6, -0.2, 0.0]]
 REQUESTS = jb.environments.ContextualArms.linear(THETA, THETA, jb.environments.UnitSphere(2))
 CHECKED = {
     "Nearest": lambda cls, names: check_policy(cls(), REQUESTS, jb.Horizon(40)),
+    "BonusRatio": lambda cls, names: check_policy(cls(), ARMS),
     "EpsilonGreedy": lambda cls, names: check_policy(cls(), ARMS),
     "Uniform": lambda cls, names: check_policy(cls(), ARMS),
     "AlwaysFirst": lambda cls, names: check_policy(cls(), betting(names), jb.Horizon(40)),

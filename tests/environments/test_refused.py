@@ -202,7 +202,7 @@ REFUSED = [
     (lambda: late(room=0), "^room: 0 given"),
     (lambda: late(law=FixedDelay(-1)), "^rounds: -1 given"),
     (lambda: late(groups=((3,),)), r"^groups: \(3,\) given; .* from 0 to 2"),
-    (lambda: renewing(amount=[1.0, 1.0], every=[1, 1]), "^environment: '1 resources' given"),
+    (lambda: renewing(amount=[1.0, 1.0], every=[1, 1]), "^environment: '[^']*' given"),
     (lambda: renewing(amount=[0.0]), "^amount: 0.0 given"),
     (lambda: renewing(every=[0]), "^every: "),
     (lambda: renewing(requests=[-1, 4]), "^requests: -1.0 given"),

@@ -50,7 +50,7 @@ REFUSED = [
     (p.UCBSimplex(c=0.4), ARMS, AVERAGE, "environment: 'no null arm' given"),
     (p.Pacer(c=0.4), ARMS, AVERAGE, "environment: 'no null arm' given"),
     (p.FluidOracle(MEANS, COSTS, c=0.4), ARMS, AVERAGE, "environment: 'no null arm' given"),
-    (p.SUAK(c=0.4), WithNullArm(TWO), jb.AverageCost(c=[0.4, 0.4], rounds=9), "'2 resources' given"),
+    (p.SUAK(c=0.4), WithNullArm(TWO), jb.AverageCost(c=[0.4, 0.4], rounds=9), "'costs as a vector of length 2' given"),
     # several resources
     (p.LagrangeBwK(), TWO, MONEY, "no horizon given; LagrangeBwK needs one"),
     (p.DualMirrorDescent(), TWO, PACED, "no null arm"),

@@ -138,6 +138,12 @@ def test_the_dataset_is_labelled_and_survives_the_disk(done):
     data = result.data
     assert repr(result).startswith("SweepResult: 5 settings, 2 environments, ")
     assert "\n" not in repr(result)
+    curve = result.curve("OmegaUCB", "two", 1)
+    assert curve.recommendation() in repr(curve) and curve.recommendation() in str(result)
+    with pytest.raises(jb.InputError, match=r"^environment, budget_index: \('two', 9\) given"):
+        result.curve("OmegaUCB", "two", budget_index=9)
+    with pytest.raises(jb.InputError, match=r"^environment, budget_index: \(None, 0\) given"):
+        result.curve("OmegaUCB")  # one of two environments
     xarray.testing.assert_identical(sweep(spec()).data, data)  # in memory as on disk
     assert data["policy"].values.tolist() == ["OmegaUCB"] * 3 + ["MUCB"] * 2
     np.testing.assert_array_equal(data["rho"].values, [*RHO, np.nan, np.nan])
