@@ -39,6 +39,7 @@ from experiments.omega_ucb.play import (
     omega_star,
     seconds_row,
 )
+from jaxbandits.apps.comparison.worlds import scaled_means
 from jaxbandits.statistics.estimates import moments, units
 
 TENTH, MIDDLE, END = SHOWN
@@ -514,9 +515,10 @@ def densities(options: Options) -> list[Row]:
     picture, axes = figure(1, 1, (7, 4.2))
     x = np.linspace(0, 1, 300)
     rows = Summary()
+    (rewards,), (costs,), _ = scaled_means([campaign])
     for name, means, colour, dashes, depth in (
-        ("mean reward", campaign.scaled_mean_reward, BLUE, "-", -0.16),
-        ("mean cost", campaign.scaled_mean_cost, VERMILION, "--", -0.08),
+        ("mean reward", rewards, BLUE, "-", -0.16),
+        ("mean cost", costs, VERMILION, "--", -0.08),
     ):
         axes[0].plot(x, stats.gaussian_kde(means)(x), dashes, color=colour, label=name)
         axes[0].plot(means, np.full(means.size, depth), "|", color=colour)

@@ -56,11 +56,6 @@ class Instance:
     log: tuple[tuple[FloatArray, FloatArray], ...] | None
     evidence: Evidence = Evidence()
 
-    @property
-    def scaled_mean_reward(self) -> FloatArray:
-        """mean_reward / reward_bound, float64 [K] in [0, 1]."""
-        return self.mean_reward / self.reward_bound
-
 
 @dataclass(frozen=True)
 class ArmsTable:
