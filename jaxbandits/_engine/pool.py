@@ -444,7 +444,7 @@ class Workers:
 
     def __init__(self, devices: Sequence[Any], count: int, slots: int | None = None):
         self.devices, self.count = list(devices), count
-        self._slots = slots
+        self._slots = slots and max(slots, 2)  # not one: see usual_slots
         self._changed = threading.Condition()
         self._queues: dict[int, Queue] = {}  # by the identity of their task
         self._idle = list(range(count))  # numbers of the threads that do not run
