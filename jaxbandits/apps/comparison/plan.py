@@ -80,7 +80,7 @@ class Spending:
 
     def pulls(self, instance: Instance, row: int) -> float:
         """How many pulls the budget pays for, about, if spread over all arms."""
-        return self.budget / float(self.price(instance.mean_cost.mean(), row))
+        return self.budget / float(self.price(np.asarray(instance.mean_cost.mean()), row))
 
     def best_split(self, reward: np.ndarray, cost: np.ndarray, row: int) -> np.ndarray:
         """The pulls of each arm that bring most by these means: a linear program."""
