@@ -103,8 +103,7 @@ def usual_slots(
         few = _power_of_two(_NATIVE_BYTES // task.shapes.state_bytes)
         fast = min(fast, max(few, _LEAST_NATIVE))
     share = -(-(lanes or task.order.size) // workers)
-    # Not one: XLA moves factors through an axis of one, and other bits would come of it.
-    slots = min(fast, 1 << max((share - 1).bit_length(), 1))
+    slots = min(fast, 1 << (share - 1).bit_length())
     sharers = -(-workers // len(devices))  # workers that share a device's memory
     lane = STATES.get(devices[0].platform, STATES["tpu"]) * driver.state_bytes(task, slots) / slots
     fit = int(_SHARE_OF_MEMORY * memory_left(devices[0]) / (sharers * lane))
@@ -444,7 +443,7 @@ class Workers:
 
     def __init__(self, devices: Sequence[Any], count: int, slots: int | None = None):
         self.devices, self.count = list(devices), count
-        self._slots = slots and max(slots, 2)  # not one: see usual_slots
+        self._slots = slots
         self._changed = threading.Condition()
         self._queues: dict[int, Queue] = {}  # by the identity of their task
         self._idle = list(range(count))  # numbers of the threads that do not run
@@ -520,7 +519,9 @@ class Workers:
             workers = min(self.count, lanes)
 
             def slots(native: bool) -> int:
-                return self._slots or usual_slots(job.task, workers, self.devices, lanes, native)
+                of = job.task, workers, self.devices, lanes, native
+                # Not one: XLA moves factors through an axis of one, and other bits would come of it.
+                return max(self._slots or usual_slots(*of), 2)
 
             queue = self._queues[id(job.task)] = Queue(job.task, slots, -(-lanes // workers))
         return queue

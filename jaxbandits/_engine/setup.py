@@ -170,7 +170,9 @@ def lay_out(
         stated.warn_of(environment, "all lanes", 5)
     tasks, sizes = [], []
     for policy_settings, program in zip(settings, rounds_of, strict=True):
-        action = _action(policy_settings.shapes, environment, program)
+        leaves, structure = jax.tree.flatten((policy_settings.shapes, environment))
+        like = (jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in leaves)
+        action = _action_of(program, structure, *like)
         limit = limits.most_rounds(
             policy_settings.shapes, environment, action, means, ready, end, max_rounds
         )
@@ -398,18 +400,15 @@ def mean_tables(environment: Environment) -> Means:
     return means
 
 
-def _action(policy: Policy, environment: Environment, program: str | None = None) -> Any:
-    """The shapes of an action, found once for each program (None: this package's code alone)."""
-    leaves, structure = jax.tree.flatten((policy, environment))
-    shapes = (jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in leaves)
-    return _action_of(program, structure, *shapes)
+def _action(policy: Policy, environment: Environment) -> Any:
+    """The shapes of an action."""
+    return jax.eval_shape(lambda nouns: nouns[0].blank_action(nouns[1].spec), (policy, environment))
 
 
 @functools.cache
 def _action_of(program: str | None, structure: Any, *shapes: Any) -> Any:
-    return jax.eval_shape(
-        lambda nouns: nouns[0].blank_action(nouns[1].spec), structure.unflatten(shapes)
-    )
+    """The same, found once for each program; None: this package's code alone."""
+    return _action(*structure.unflatten(shapes))
 
 
 def _set_size(action: Any, environment: Environment, means: Means, constraint: Constraint) -> int:
