@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET = jb.TotalBudget(30.0, last_pull="counts")
 
 
-@cache
+@functools.cache
 def local_digest(kind: str, name: str) -> str:
     return {"simulated": ledger_hash.simulated, "live": ledger_hash.live}[kind](name)
 
@@ -138,11 +138,9 @@ class Scaled(jb.environments.ContextLaw):
 def test_a_lane_alone_has_the_bits_that_it_has_among_others(engine: str, slots: Any) -> None:
     theta = np.c_[[0.5] * 3, np.linspace(-0.3, 0.3, 6).reshape(3, 2)]
     arms = jb.environments.ContextualArms.linear(theta, theta[::-1], Scaled())
-    common = {"key": jax.random.key(1), "marks": 3, "engine": engine, "slots": slots}
-    alone, many = (
-        jb.simulate(jb.policies.UCB1(), arms, jb.Horizon(100), replicates=n, **common)
-        for n in (1, 5)
-    )
+    common = {"key": jax.random.key(1), "marks": 3, "engine": engine}
+    play = functools.partial(jb.simulate, jb.policies.UCB1(), arms, jb.Horizon(100), **common)
+    alone, many = play(replicates=1, slots=slots), play(replicates=5)
     assert_same_results(alone, pick(many, replicates=[0]), "one lane and five")
 
 
