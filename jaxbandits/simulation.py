@@ -120,6 +120,7 @@ def simulate(
         instance_names=instance_names,
         chunk=chunk,
         at_once=True,
+        platform=devices[0].platform,
     )
     jobs = [pool.Job(task, task.order) for task in layout.tasks]
     runs = sum(job.lanes.size for job in jobs)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import re
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -30,24 +31,8 @@ _Mode = lax.GatherScatterMode
 _UNROLLED = 64  # turns of an inner scan that are written out
 _MOST = 1024  # entries of one value that are computed one by one: a longer program is not worth it
 # What hands its values on: one kernel computes a score in one way, and holds numbers, not arrays.
-_SAME = (
-    "copy",
-    "copy_p",
-    "once",
-    "optimization_barrier",
-    "stop_gradient",
-    "random_wrap",
-    "random_unwrap",
-)
-_TAKE_TABLES = "gather", "dynamic_slice", "cond", "while", "scan", *_SAME
-
-# Whole numbers known while tracing stay known.
-_KNOWN: dict[str, Callable[..., Any]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert,
-    "neg": np.negative, "rem": np.fmod, "clamp": lambda low, x, high: np.clip(x, low, high),
-}  # fmt: skip
+_SAME = re.compile("copy(_p)?|once|optimization_barrier|stop_gradient|random_(un)?wrap")
+_TAKES_TABLES = re.compile("gather|dynamic_slice|cond|while|scan")
 
 
 class Arm:
@@ -234,9 +219,9 @@ class Cells(Rewriter):
         name = e.primitive.name.replace("-", "_")
         if WITHIN.fullmatch(name):
             return self.run(*inner(e), ins)
-        if name in _SAME:
+        if _SAME.fullmatch(name):
             return ins
-        if name not in _TAKE_TABLES:
+        if not _TAKES_TABLES.fullmatch(name):
             ins = [self._whole(name, x) if isinstance(x, Table) else x for x in ins]
         rule = _MOVES.get(name) or getattr(self, f"p_{name}", None)
         if name in _RULES:
@@ -245,12 +230,11 @@ class Cells(Rewriter):
         elif name == "select_n" and len(ins) == 3:
             return [self.chosen(ins[0], ins[2], ins[1])]
         elif rule is None and EACH.fullmatch(name):
-            bind = partial(e.primitive.bind, **e.params)
-            return [self.each(bind, *ins, exactly=_KNOWN.get(name))]
+            return [self.each(partial(e.primitive.bind, **e.params), *ins)]
         if rule is None:  # a product of matrices has none: its sums have another order there
             raise NotImplementedError(name)
         result = rule(e, *ins)
-        return result if e.primitive.multiple_results else [result]
+        return result if isinstance(result, list) else [result]
 
     def _whole(self, name: str, table: Table) -> np.ndarray:
         if table.known is None or table.known.size > _MOST:
@@ -323,10 +307,9 @@ class Cells(Rewriter):
         long = ((d, line) for d, line in firsts if self.wide < 2 * len(line) <= 2 * self.wide)
         return next((d for d, line in long if len(set(line)) > 1), None)
 
-    def each(self, f: Any, *values: np.ndarray, exactly: Any = None) -> np.ndarray:
+    def each(self, f: Any, *values: np.ndarray) -> np.ndarray:
         """A function of single numbers, for arrays of entries that broadcast; of equal ones once.
-
-        ``exactly`` is the same function for whole numbers that are known: the result is, too.
+        Of whole numbers that are known the result is known, too.
         """
         values = np.broadcast_arrays(*values)
         shape, axis, made = values[0].shape, self._axis(values), dict[Any, Any]()
@@ -338,8 +321,9 @@ class Cells(Rewriter):
                 if len(made) == _MOST:
                     raise NotImplementedError(f"arithmetic of {shape} numbers")
                 cells = [self.cell(x, at, axis) for x in values]
-                if exactly and all(_is_known(x) and x.dtype.kind != "f" for x in cells):
-                    made[source] = exactly(*cells)
+                if all(_is_known(x) and x.dtype.kind != "f" for x in cells):
+                    with jax.ensure_compile_time_eval():
+                        made[source] = np.asarray(f(*cells))[()]
                 else:
                     is_tile = any(not _is_known(x) and x.ndim == 2 for x in cells)
                     made[source] = f(*(self.spread(x, is_tile) for x in cells))
@@ -348,12 +332,7 @@ class Cells(Rewriter):
 
     def equal(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Are these whole numbers the same?"""
-        same = lambda a, b: a.astype(np.int32) == b.astype(np.int32)  # noqa: E731
-        return self.each(same, x, y, exactly=same)
-
-    def both(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Are both true?"""
-        return self.each(operator.and_, x, y, exactly=operator.and_)
+        return self.each(lambda a, b: a.astype(jnp.int32) == b.astype(jnp.int32), x, y)
 
     def chosen(self, condition: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
         """A choice between entries; where it is known, nothing is computed."""
@@ -364,10 +343,7 @@ class Cells(Rewriter):
     def p_convert_element_type(self, e: Any, x: np.ndarray) -> np.ndarray:
         """A number as one of another kind."""
         kind = np.dtype(e.params["new_dtype"])
-        if kind.kind == "b":
-            return self.each(lambda x: x != 0, x, exactly=lambda x: x != 0)
-        convert = lambda x: x.astype(kind)  # noqa: E731
-        return self.each(convert, x, exactly=convert if kind.kind in "iu" else None)
+        return self.each(lambda x: x != 0 if kind.kind == "b" else x.astype(kind), x)
 
     # --- traces within, and loops
 
@@ -464,9 +440,8 @@ class Cells(Rewriter):
             nothing = _extreme(kind, -1 if pair is lax.max else 1)
 
         def of_tile(tile: jax.Array) -> jax.Array:
-            if kind == jnp.bool_:
-                return whole(tile.astype(jnp.int32), axis=1) != 0
-            return whole(tile, axis=1)
+            numbers = tile.astype(jnp.int32) if kind == jnp.bool_ else tile
+            return whole(numbers, axis=1).astype(kind)
 
         x = np.moveaxis(x, axes, range(len(axes)))
         for _ in axes:
@@ -536,17 +511,16 @@ class Cells(Rewriter):
             size, place = out[windows[d]] if d in windows else 1, known(np.int32(0))
             if d in of_axes:
                 most, place = np.int32(n - size), at[..., of_axes.index(d)]
-                fits = lambda x, m=most: (x >= 0) & (x.astype(np.int32) <= m)  # noqa: E731
-                inside = self.both(inside, self.each(fits, place, exactly=fits))
+                fits = lambda x, m=most: (x >= 0) & (x.astype(jnp.int32) <= m)  # noqa: E731
+                inside = self.each(operator.and_, inside, self.each(fits, place))
                 if mode != _Mode.PROMISE_IN_BOUNDS:
-                    clipped = lambda x, m=most: jnp.clip(x.astype(np.int32), 0, m)  # noqa: E731
-                    exact = lambda x, m=most: np.clip(x, 0, m).astype(np.int32)  # noqa: E731
-                    place = self.each(clipped, place, exactly=exact)
+                    clipped = lambda x, m=most: jnp.clip(x.astype(jnp.int32), 0, m)  # noqa: E731
+                    place = self.each(clipped, place)
             elif d in batches:
                 place = numbered(out, others[at_batches[batches.index(d)]])
             if size > 1:
-                plus = lambda x, y: x.astype(np.int32) + y  # noqa: E731
-                place = self.each(plus, place, numbered(out, windows[d]), exactly=plus)
+                beyond = numbered(out, windows[d])
+                place = self.each(lambda x, y: x.astype(jnp.int32) + y, place, beyond)
             index.append(np.broadcast_to(place, out))
         return index, np.broadcast_to(inside, out), windows
 
@@ -559,11 +533,8 @@ class Cells(Rewriter):
             return entries(index[0].shape, lambda i: x[tuple(int(j[i]) for j in index)])
         d = unknown[-1]
         lines = np.moveaxis(x, d, 0)
-        if (
-            len(unknown) == 1
-            and self._is_side(_first_line(lines, 0))
-            and self._axis([index[d]]) is None
-        ):
+        is_one = len(unknown) == 1 and self._axis([index[d]]) is None
+        if is_one and self._is_side(_first_line(lines, 0)):
 
             def picked(i: tuple[int, ...]) -> Any:
                 others = (int(j[i]) for axis, j in enumerate(index) if axis != d)
@@ -614,7 +585,8 @@ class Cells(Rewriter):
             here = inside[(*i, ...)] if mode == _Mode.FILL_OR_DROP else known(True)
             for d in range(x.ndim):
                 if d not in full:
-                    here = self.both(here, self.equal(index[d][(*i, ...)], numbered(x.shape, d)))
+                    at = self.equal(index[d][(*i, ...)], numbered(x.shape, d))
+                    here = self.each(operator.and_, here, at)
             part = new[(*(slice(None) if a in full.values() else j for a, j in enumerate(i)), ...)]
             part = part.reshape([n if d in full else 1 for d, n in enumerate(x.shape)])
             x = self.chosen(here, part if pair is None else self.each(pair, x, part), x)
@@ -629,9 +601,8 @@ class Cells(Rewriter):
         closed = jax.make_jaxpr(function)(*map(jax.ShapeDtypeStruct, map(np.shape, ins), kinds))
         return self.run(closed.jaxpr, closed.consts, ins)
 
-    def _keyed(self, function: Any, e: Any, *ins: np.ndarray) -> Any:
-        results = self._traced(partial(function, **e.params), e, *ins)
-        return results if e.primitive.multiple_results else results[0]
+    def _keyed(self, function: Any, e: Any, *ins: np.ndarray) -> list[np.ndarray]:
+        return self._traced(partial(function, **e.params), e, *ins)
 
     def p_iota_2x32_shape(self, e: Any) -> list[np.ndarray]:
         """Numbers in order, in two words."""

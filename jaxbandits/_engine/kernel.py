@@ -113,16 +113,10 @@ def _rounds(
     large = [np.asarray(x) for x in turn.consts if np.size(x) > _LARGE]
     leaves = [*tables, *constants, *states, *large]
     first, last = len(tables) + len(constants), len(leaves) - len(large)  # of the states
-    used = _used(turn) | _used(more)
-    read = [i for i in range(last) if i in used or i >= first]
-    read += range(last, len(leaves))
     # In memory bools are whole numbers.
     inputs = [x.astype(jnp.int32) if x.dtype == jnp.bool_ else x for x in leaves]
 
-    def kernel(rounds_ref: Any, *given_refs: Any) -> None:
-        refs: list[Any] = [None] * len(leaves)
-        for i, ref in zip(read, given_refs, strict=False):
-            refs[i] = ref
+    def kernel(rounds_ref: Any, *refs: Any) -> None:
         block = Cells(side, wide, arms)
         at = pl.program_id(0) * side + jax.lax.iota(jnp.int32, side)
 
@@ -135,20 +129,16 @@ def _rounds(
             places = [(lane, *i[:axis], block.places(), *i[axis:]) for i in others]
             return places, block.places() < arms
 
-        known = map(_table, refs[last:], large, large)
+        known = map(_table, refs[last : len(leaves)], large, large)
         consts = [next(known) if np.size(x) > _LARGE else np.asarray(x) for x in turn.consts]
         fixed: list[Any] = list(map(_table, refs, tables))
 
-        def held(i: int) -> Any:
-            if refs[i] is None:
-                return None
-            arrays = [_table(refs[i], leaves[i]).load(*place) for place in lines(leaves[i])[0]]
-            return block.values(arrays, [leaves[i].shape[1:]])[0]
+        def held(ref: Any, leaf: Any) -> Any:
+            arrays = [_table(ref, leaf).load(*place) for place in lines(leaf)[0]]
+            return block.values(arrays, [leaf.shape[1:]])[0]
 
-        values = list(map(held, range(len(tables), last)))
-        fixed += values[: len(constants)]
-        begin = block.arrays(values[len(constants) :])
-
+        fixed += map(held, refs[len(tables) :], constants)
+        begin = block.arrays(list(map(held, refs[first:], states)))
         shapes = [x.shape[1:] for x in states]
 
         def go_on(now: Any) -> jax.Array:
@@ -162,7 +152,7 @@ def _rounds(
 
         ended = jax.lax.while_loop(go_on, once, (jnp.int32(0), begin))[1]
         rest = iter(ended)
-        for ref, leaf in zip(given_refs[len(read) :], states, strict=True):
+        for ref, leaf in zip(refs[len(leaves) :], states, strict=True):
             places, mask = lines(leaf)
             for place in places:
                 x = next(rest)
@@ -176,10 +166,10 @@ def _rounds(
         kernel,
         grid=(slots // side,),
         out_shape=[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in inputs[first:last]],
-        input_output_aliases={1 + read.index(first + i): i for i in range(len(states))},
+        input_output_aliases={1 + first + i: i for i in range(len(states))},
         name="rounds",
         **options,
-    )(rounds[None], *(inputs[i] for i in read))
+    )(rounds[None], *inputs)
     played = [x.astype(old.dtype) for x, old in zip(new, states, strict=True)]
     return jax.tree.unflatten(jax.tree.structure(carry.state), played)
 
@@ -196,9 +186,3 @@ def _table(ref: Any, leaf: Any, known: np.ndarray | None = None) -> Table:
         return x != 0 if leaf.dtype == jnp.bool_ else x
 
     return Table(load, leaf.shape, known)
-
-
-def _used(closed: Any) -> set[int]:
-    """Which inputs are read."""
-    read = {id(v) for e in closed.jaxpr.eqns for v in e.invars}
-    return {i for i, v in enumerate(closed.jaxpr.invars) if id(v) in read}

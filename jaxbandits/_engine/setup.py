@@ -105,12 +105,15 @@ def lay_out(
     chunk: int | None = None,
     record: Sequence[str] = (),
     at_once: bool = False,
+    platform: str | None = None,
 ) -> Layout:
     """Check everything and compile nothing; arguments and errors are those of
     :func:`~jaxbandits.simulate`.
 
-    With ``at_once`` the results of all runs must fit into memory together.
+    With ``at_once`` the results of all runs must fit into memory together. ``platform`` is that of
+    the devices, None: jax's default.
     """
+    platform = platform or jax.default_backend()
     entries: list[Any] = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     refuse_traced("replicates", replicates)
     kinds = [entry.shapes if isinstance(entry, Settings) else entry for entry in entries]
@@ -207,8 +210,10 @@ def lay_out(
                 program=program,
             )
         )
-        if engine == "kernel" or (engine == "auto" and jax.default_backend() == "gpu"):
+        if engine == "kernel" or (engine == "auto" and platform == "gpu"):
             tasks[-1] = _in_one_kernel(engine, tasks[-1], chunk, expected.mean() / shares.size)
+    if engine == "kernel" and platform == "cpu":
+        warnings.warn("engine: 'kernel' on a CPU is interpreted, slowly, for tests", stacklevel=5)
     void: dict[Any, int] = {}  # promises that somebody made, and that do not count
     for task in tasks if engine == "auto" else ():
         promises = (
@@ -752,8 +757,6 @@ def _in_one_kernel(engine: str, task: Task, chunk: int | None, between: float) -
             )
         why_scan = task.why_scan or lacking
         return dataclasses.replace(task, why_scan=why_scan) if task.engine is scan else task
-    if jax.default_backend() == "cpu":
-        warnings.warn("engine: 'kernel' on a CPU is interpreted, slowly, for tests", stacklevel=6)
     rounds = min(chunk or kernel.rounds_between(between), int(task.cap.max()))
     return dataclasses.replace(task, engine=kernel, chunk=rounds, why_scan=None)
 

@@ -176,7 +176,9 @@ _OTHERS = ("jax", "jaxlib", "numpy", "builtins", "typing", "abc", "dataclasses",
 
 def _is_elsewhere(owner: Any) -> bool:
     """Is a class or a module one whose arrays nobody edits?"""
-    return getattr(owner, "__module__", owner.__name__).partition(".")[0] in _OTHERS
+    # Code that was run from text may have no module.
+    module = getattr(owner, "__module__", owner.__name__) or ""
+    return module.partition(".")[0] in _OTHERS
 
 
 def _arrays_read_by(owners: Iterable[Any]) -> Iterator[np.ndarray]:

@@ -385,6 +385,7 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     if size > _MOST_VALUES:  # before any array of that size is made
         has = f"with {marks} marks a variable of the result has {size:,} values"
         raise bad("replicates", spec.replicates, f"fewer: {has}, of at most {_MOST_VALUES:,}")
+    platform = platform or jax.default_backend()
     layouts: dict[tuple[str, int], Layout] = {}
     units: list[Unit] = []
     blocks: list[Block] = []
@@ -393,7 +394,8 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
         try:
             limit = _limit(spec, environments[world], budget)
             given = list(named.values())  # as the user wrote them, for messages
-            layout = layouts[world, number] = _lay_out(spec, given, environments[world], limit)
+            layout = _lay_out(spec, given, environments[world], limit, platform)
+            layouts[world, number] = layout
         except InputError as problem:
             raise InputError(f"{problem} (environment {place})") from None
         for policy, task in zip(policies, layout.tasks, strict=True):
@@ -402,7 +404,6 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
             units.append(Unit(name, policy, world, number, limit, layout, task, len(parts)))
             for lanes, seconds, rounds in parts:
                 blocks.append(Block(len(blocks), units[-1], lanes, seconds, rounds))
-    platform = platform or jax.default_backend()
     return SweepPlan(spec, policies, environments, budgets, layouts, units, blocks, platform)
 
 
@@ -413,9 +414,11 @@ def _limit(spec: Sweep, environment: Environment, budget: float | None) -> Const
     return called(spec, "constraint", partial(make, environment, budget))
 
 
-def _lay_out(spec: Sweep, policies: Any, environment: Environment, limit: Constraint) -> Layout:
+def _lay_out(
+    spec: Sweep, policies: Any, environment: Environment, limit: Constraint, platform: str
+) -> Layout:
     options: dict[str, Any] = {"engine": spec.engine, "max_rounds": spec.max_rounds}
-    options |= {"replicates": int(spec.replicates), "marks": spec.marks}
+    options |= {"platform": platform, "replicates": int(spec.replicates), "marks": spec.marks}
     return lay_out(policies, environment, limit, key=jax.random.key(spec.seed), **options)
 
 

@@ -3,7 +3,6 @@ noticed.
 """
 
 import dataclasses
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -62,10 +61,10 @@ def in_contexts(arms: int) -> Any:
     return e.ContextualArms.linear(reward=reward, cost=cost, contexts=e.UnitSphere(2))
 
 
-def in_rows(arms: int) -> Any:
-    rng = np.random.default_rng(1)
-    theta = (rng.uniform(-0.5, 0.5, (1, 3)) for _ in range(2))
-    return e.ContextualArms.logistic(*theta, e.Gaussian(2, arms=arms))
+def in_rows(law: Any) -> Callable[[int], Any]:
+    """A world whose contexts are a row for each arm."""
+    theta = np.random.default_rng(1).uniform(-0.5, 0.5, (2, 1, 3))
+    return lambda arms: e.ContextualArms.logistic(*theta, law(2, arms=arms))
 
 
 def sampled(arms: int) -> Case:
@@ -162,24 +161,10 @@ CASES: dict[str, Callable[[int], Case]] = {
     "forfeits": lambda k: (OMEGA, bernoulli(k), jb.TotalBudget(BUDGET, last_pull="forfeits")),
     "rcucb": watched,
     "contexts": spent(OMEGA, in_contexts),
-    "rows for arms": rounds(p.UCB1(), in_rows),
+    "rows for arms": rounds(p.UCB1(), in_rows(e.Gaussian)),
+    "sphere, rows for arms": rounds(p.UCB1(), in_rows(e.UnitSphere)),
     "reservoir": sampled,
 }
-# One of each kind. All of them, with 3, 20 and 100 arms too, take half an hour on two cores:
-# JAXBANDITS_WHOLE_TABLES=1 python -m pytest tests/engine/test_kernel.py -m integration
-WHOLE = "JAXBANDITS_WHOLE_TABLES" in os.environ
-KINDS = (
-    "omega",
-    "kl-sc",
-    "bts",
-    "odd",
-    "suak",
-    "two resources",
-    "windowed",
-    "in flight",
-    "closing",
-    "contexts",
-)
 
 
 def played(case: Case, engine: str, replicates: int = 4) -> jb.Result:
@@ -214,21 +199,24 @@ def test_a_policy_of_the_user_has_them() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", CASES if WHOLE else KINDS)
+@pytest.mark.sample_rows("bts", "two resources", "windowed", "in flight", "contexts", "sphere")
+@pytest.mark.parametrize("name", CASES)
 def test_every_policy_and_world_has_them(name: str) -> None:
     assert differences(CASES[name](10)) == []
 
 
 # What takes long to compile for a CPU stands at ten arms only.
 @pytest.mark.integration
-@pytest.mark.parametrize("name", ["omega", *["pd-bwk", "bts", "odd", "beta", "drift"] * WHOLE])
+@pytest.mark.sample_rows("20-omega")
+@pytest.mark.parametrize("name", ["omega", "pd-bwk", "bts", "odd", "beta", "drift"])
 @pytest.mark.parametrize("arms", [3, 20])
 def test_few_arms_and_some_more_have_them(name: str, arms: int) -> None:
     assert differences(CASES[name](arms)) == []
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("name", ["omega", *["m", "pd-bwk"] * WHOLE])
+@pytest.mark.sample_rows("omega")
+@pytest.mark.parametrize("name", ["omega", "m", "pd-bwk"])
 def test_many_arms_have_them(name: str) -> None:
     assert differences(CASES[name](100)) == []
 
