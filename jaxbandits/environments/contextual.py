@@ -86,7 +86,9 @@ def _normals(shape: tuple[int, ...], clip: float, key: jax.Array, round: jax.Arr
     words = jax.vmap(lambda at: streams.words(key, round, at))(place.ravel()).reshape(arms, -1)[
         :, :d
     ]
-    return standard_normal(words, clip).reshape(shape)
+    x = standard_normal(words, clip).reshape(shape)
+    # Through the choice no compiler moves their constant factor to a later product.
+    return jnp.where(jnp.isnan(x), 0, x)
 
 
 def _shape(d: int, arms: int | None) -> tuple[int, ...]:
