@@ -9,6 +9,7 @@
 
 PYTHON  ?=
 WORKERS ?= 2
+TESTS   ?= tests
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -30,7 +31,7 @@ RECENT := import sys; assert sys.version_info >= (3, 11)
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo docs test test-fast test-integration venv lint format types unit doctest experiments-smoke other-experiments types-and-smoke \
+.PHONY: demo docs test test-fast test-integration test-rows venv lint format types unit unit-core doctest experiments-smoke other-experiments types-and-smoke \
     bench-quick clean
 
 demo: $(STAMP)
@@ -47,7 +48,7 @@ test: lint types-and-smoke doctest unit
 FAST := tests/core/test_capabilities.py tests/test_house.py tests/engine/test_leap.py tests/core/test_pytrees.py tests/engine/test_dry_run.py \
     tests/test_result.py tests/core/test_streams.py tests/core/test_ticks.py
 test-fast: lint
-	@$(call beside_types,$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration')
+	@$(call beside_types,$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration and not rows')
 
 # jaxlib 0.10's older code generator compiles in two thirds of the time and gives the same bits (its programs are slower, and
 # 0.12 ends a process that names the flag). One engine against another plays in the programs that users get, and so do
@@ -56,8 +57,8 @@ OLDER = XLA_FLAGS="$$($(BIN)/python -c 'from os import environ; from jaxlib impo
     print((environ.get("XLA_FLAGS", "") + " --xla_cpu_use_fusion_emitters=false" * v.startswith("0.10.")).strip())')"
 AS_USERS := tests/engine tests/contract
 test-integration: $(SITE_TOOLS) other-experiments
-	$(BIN)/python -m pytest $(AS_USERS) -n $(WORKERS) --dist worksteal -m integration
-	$(OLDER) $(BIN)/python -m pytest tests $(AS_USERS:%=--ignore=%) -n $(WORKERS) --dist loadfile -m integration
+	$(BIN)/python -m pytest $(AS_USERS) -n $(WORKERS) --dist worksteal -m 'integration and not rows'
+	$(OLDER) $(BIN)/python -m pytest tests $(AS_USERS:%=--ignore=%) -n $(WORKERS) --dist loadfile -m 'integration and not rows'
 	$(call examples,$(wildcard docs) $(SITE:%=--ignore=%))
 
 venv: $(TEST_TOOLS) $(SITE_TOOLS)
@@ -120,7 +121,15 @@ types-and-smoke: $(TEST_TOOLS)
 	@$(call beside_types,$(MAKE) experiments-smoke)
 
 unit: $(TEST_TOOLS)
-	$(OLDER) $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration'
+	$(OLDER) $(BIN)/python -m pytest $(TESTS) -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration and not rows'
+
+# Where another Python, jax or NumPy shows first
+unit-core: TESTS := tests/core tests/numerics tests/engine tests/contract tests/statistics $(wildcard tests/test_*.py)
+unit-core: unit
+
+# The rows of tables that others stand for: an hour, before an issue ends
+test-rows: $(TEST_TOOLS)
+	$(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal -m rows
 
 # In Markdown an example's last line needs an empty line before the closing fence. The pages' examples are played in the slow
 # half. What the site executes is left to `make docs`. pytest's 5 says "nothing to run", which is no failure here.

@@ -42,9 +42,10 @@ class Sizes(NamedTuple):
     lanes: tuple[int, ...] = (1 << 10, 1 << 14, 1 << 17)
     rounds: tuple[int, int] = (2_000, 20_000)
     replicates: int = 32  # of each of four instances, to compare bits
+    cases: int = 12
 
 
-REHEARSED = Sizes((4,), (8, 16), (20, 40), 2)
+REHEARSED = Sizes((4,), (8,), (20, 40), replicates=2, cases=2)
 
 
 class Day:
@@ -114,7 +115,7 @@ def cases(arms: int) -> dict[str, tuple[Any, Any, Any]]:
 def bits(day: Day, sizes: Sizes) -> None:
     """Every engine beside scan, case by case: with few arms, then the first six with many."""
     for arms in sizes.arms:
-        for name, case in list(cases(arms).items())[: 12 if arms < 100 else 6]:
+        for name, case in list(cases(arms).items())[: sizes.cases if arms < 100 else 6]:
             question = partial(compared, case, sizes.replicates)
             day.ask("bits", name, question, keep=FOR_SPEED * day.seconds, K=arms)
 

@@ -33,15 +33,17 @@ def compiled_programs_make_room():
         jax.clear_caches()
 
 
-ROWS = ("integration_rows", "quick_rows")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Rows that ``integration_rows`` names are integration, and all ``quick_rows`` leaves out."""
+    """Rows that ``integration_rows`` names are integration, and all ``quick_rows`` leaves out; but
+    those that ``sample_rows`` leaves out play in ``make test-rows`` alone.
+    """
     for item in items:
-        slow, quick = (
-            {row for mark in item.iter_markers(kind) for row in mark.args} for kind in ROWS
-        )
         row = item.name.partition("[")[2].removesuffix("]")
-        if row in slow or (quick and row not in quick):
+        slow, quick, sample = (
+            {row for mark in item.iter_markers(f"{kind}_rows") for row in mark.args}
+            for kind in ("integration", "quick", "sample")
+        )
+        if sample and not row.startswith(tuple(sample)):
+            item.add_marker(pytest.mark.rows)
+        elif row in slow or (quick and row not in quick):
             item.add_marker(pytest.mark.integration)

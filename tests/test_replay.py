@@ -131,6 +131,9 @@ LEARNERS: dict[str, Any] = {
 @pytest.mark.parametrize("log", ["uniform", "lopsided"])
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.quick_rows("OmegaUCB-lopsided-money", "UCB1-uniform-rounds")
+@pytest.mark.sample_rows(
+    "OmegaUCB-lopsided-money", "UCB1-uniform-rounds", "EpsilonFirst-uniform-m", "Budgeted"
+)
 def test_walks_have_the_law_of_the_world(name: str, log: str, limit: str) -> None:
     if (name, limit) == ("EpsilonFirst", "rounds"):
         pytest.skip("it plays budgets")
@@ -204,6 +207,7 @@ def truth(pi: np.ndarray, limit: str) -> float:
 @pytest.mark.parametrize("method", ["ips", "snips", "dr"])
 @pytest.mark.parametrize("limit", ["money", "rounds"])
 @pytest.mark.quick_rows("money-snips")
+@pytest.mark.sample_rows("money-snips", "money-ips", "rounds-dr")
 def test_intervals_hold_their_level(method: str, limit: str) -> None:
     """400 logs: 95 % of intervals cover, give or take three binomial errors."""
     rng, covered, over = np.random.default_rng(6), 0, 0

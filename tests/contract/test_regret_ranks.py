@@ -179,6 +179,17 @@ def played(row: tuple[Any, list[Any], Any]) -> tuple[jb.Result, np.ndarray, list
 
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.quick_rows("contexts, money and rounds", "a table with features", "purses, rounds")
+@pytest.mark.sample_rows(
+    "money",
+    "two",
+    "average",
+    "changes, money",
+    "contexts, m",
+    "a table w",
+    "sold",
+    "purses",
+    "sets",
+)
 def test_regret_ranks_as_reward_does(name: str) -> None:
     result, regret, told = played(ROWS[name])
     assert not told
@@ -203,6 +214,7 @@ def test_regret_ranks_as_reward_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", TOLD)
 @pytest.mark.quick_rows("sets of two sizes")
+@pytest.mark.sample_rows("sets of two sizes", "stock by contexts")
 def test_what_regret_cannot_rank_is_told(name: str) -> None:
     _, _, told = played(TOLD[name])
     assert told and all("result.reward" in line for line in told)

@@ -50,6 +50,7 @@ def both(policy, arms, constraint, **options):
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 @pytest.mark.quick_rows("bernoulli-omega")
+@pytest.mark.sample_rows("bernoulli", "quarters-omega", "beta-m")
 def test_same_bits(policy, family):
     arms = FAMILIES[family](jax.random.key(3), instances=12, arms=7)
     budget = 900.0 * np.asarray(arms.mean_cost).min(axis=1) / ticks.ONE
@@ -63,6 +64,7 @@ def test_same_bits(policy, family):
 @pytest.mark.parametrize("arms_count", [2, 33, 100])
 @pytest.mark.parametrize("last_pull", ["counts", "forfeits"])
 @pytest.mark.quick_rows("forfeits-100")
+@pytest.mark.sample_rows("forfeits-100", "counts-2", "counts-33")
 def test_same_bits_for_few_and_many_arms(arms_count, last_pull):
     arms = jb.environments.random_bernoulli(jax.random.key(4), instances=6, arms=arms_count)
     budget = 3000.0 * np.asarray(arms.mean_cost).min(axis=1) / ticks.ONE

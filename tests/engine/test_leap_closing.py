@@ -37,6 +37,7 @@ CASES: dict[str, tuple[Any, Any, int]] = {
 
 
 @pytest.mark.integration
+@pytest.mark.sample_rows("omega-horizon-5", "m-money-80", "sampled-horizon-5")
 @pytest.mark.parametrize("case", CASES)
 def test_same_bits_where_arms_close(case: str) -> None:
     policy, constraint, arms = CASES[case]

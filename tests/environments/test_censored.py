@@ -118,6 +118,9 @@ def test_mean_gains_are_the_stated_ones() -> None:
     ],
     ids=str,
 )
+@pytest.mark.sample_rows(
+    "RCUCB(survival='lit", "RCUCB(survival='kap", "UCBReduction(width='l", "Thom", "ZRCUCB"
+)
 def test_policy_keeps_the_contract(policy: jb.Policy, name: str) -> None:
     check_policy(policy, WORLDS[name](), jb.Horizon(80), key=KEY)
 

@@ -217,6 +217,7 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
     ("policy", "name", "constraint"), ROWS, ids=[contract.policy_name(row[0]) for row in ROWS]
 )
 @pytest.mark.quick_rows("EpsilonFirst", "PrimalDualTwoPhase")
+@pytest.mark.sample_rows("EpsilonFirst", "PrimalDualTwoPhase", "ArmIncreasing", "InFlight")
 def test_no_policy_pulls_a_closed_arm(policy: Policy, name: str, constraint: Constraint) -> None:
     """No lane is invalid, no stock is oversold, and arms closed for good do not end what can go on."""
     with warnings.catch_warnings():

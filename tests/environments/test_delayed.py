@@ -290,6 +290,7 @@ SLOW = [
 ]
 
 
+@pytest.mark.sample_rows("omega_ucb", "pacer", "thompson", "window")
 @pytest.mark.parametrize("name", ["omega_ucb", *SLOW])
 def test_a_service_decides_as_the_simulator(name: str) -> None:
     for run in range(RUNS):

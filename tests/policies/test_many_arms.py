@@ -80,6 +80,7 @@ ROUNDS, LANES = 300, 2
     ("name", "policy", "twin", "beta", "smooth"), TWINS, ids=[row[0] for row in TWINS]
 )
 @pytest.mark.quick_rows("ucb-v-ratio", "ucb-air")
+@pytest.mark.sample_rows("ucb-v-ratio", "ucb-air", "rcb-i", "rcb-air", "omega*")
 def test_twins(
     name: str, policy: IndexPolicy, twin: Callable[[Seen], Floats], beta: float | None, smooth: bool
 ) -> None:

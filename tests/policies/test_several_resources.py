@@ -109,6 +109,7 @@ def budgets_of(kind: str) -> np.ndarray:
 @pytest.mark.parametrize("kind", LIMITS)
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.quick_rows("rad-time")
+@pytest.mark.sample_rows("rad-time", "rad-one", "wilson-no")
 def test_primal_dual_bwk(kind: str, bounds: str) -> None:
     bounds_ours, bounds_twin = BOUNDS[bounds]
     p = play(policies.PrimalDualBwK(bounds=bounds_ours, rate=2.0), kind)
@@ -179,6 +180,7 @@ def check_draws(
 )
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.quick_rows("wilson-time-True")
+@pytest.mark.sample_rows("wilson-time-True", "rad-no", "wilson-one")
 def test_ucb_bwk(kind: str, update: bool, bounds: str) -> None:
     bounds_ours, bounds_twin = BOUNDS[bounds]
     p = play(policies.UCBBwK(bounds=bounds_ours, epsilon=0.125, update_budgets=update), kind)
@@ -212,6 +214,7 @@ def weights(action: np.ndarray, gamma: float, per: str) -> np.ndarray:
 
 
 @pytest.mark.integration
+@pytest.mark.sample_rows("pull")
 @pytest.mark.parametrize("per", ["round", "pull"])
 def test_ucb_bwk_with_a_discount(per: str) -> None:
     """Every drawn arm has a part in HiGHS' solution for discounted means of n pulls."""
@@ -250,6 +253,7 @@ FORGETFUL = {
 @pytest.mark.parametrize("per", ["round", "pull"])
 @pytest.mark.parametrize("name", FORGETFUL)
 @pytest.mark.integration
+@pytest.mark.sample_rows("PD-BwK-round", "UCB-BwK-pull")
 def test_a_discount_of_one_plays_the_inner_policys_own_bits(name: str, per: str) -> None:
     reference, *runs = (
         play(policy, "time", resting=name == "descent")
