@@ -115,8 +115,7 @@ def best_ratio(reward: np.ndarray, cost: np.ndarray, share: np.ndarray | None = 
 
 
 class ContextValue(NamedTuple):
-    """What it is worth to see the context, of one instance, for a request or (with money as the
-    clock) a unit of money.
+    """The value of seeing contexts, for a request or (with money as the clock) a unit of money.
 
     Attributes:
         contextual: the fluid optimum of who sees contexts and knows the means.
@@ -148,8 +147,7 @@ def context_value(
     budget: np.ndarray | None,
     share: np.ndarray | None = None,
 ) -> ContextValue:
-    """The value of context on one exact table of means, or on two samples: prices from the first,
-    values on the second.
+    """The value of context on an exact table, or on two samples: prices of one, values on the other.
 
     The optimum on the sample that it is found on is too high on average; so is the dual at any
     price but the best one. With rounds the first is E f₁ ≤ OPT ≤ E f₂, and the interval reaches

@@ -30,8 +30,7 @@ class Mixture(NamedTuple):
 
 
 def vertices(mu: Any, rho: Any, c: Any, allowed: Any = None, xp: ModuleType = jnp) -> Any:
-    """Values of all vertices of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c on the simplex of K arms and the null
-    arm (0, 0).
+    """Values of all vertices of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c over K arms and the null arm (0, 0).
 
     Singles i with ρ_i ≤ c have the value μ_i; pairs ρ_i > c ≥ ρ_j put w = (c − ρ_j)/(ρ_i − ρ_j) on
     i and have the value μ_j + w(μ_i − μ_j), which is exact where both means are equal.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 import jax
@@ -275,17 +274,15 @@ def _scaled(z: jax.Array, factor: jax.Array) -> jax.Array:
 
 
 def _looked_up(table: Any, arm: jax.Array, z: jax.Array) -> jax.Array:
-    # Beyond ±8 the outermost cell; its last point, not one more, or the cell would be outside of
-    # the table.
+    # Beyond ±8 the outermost cell up to its last point: one more would be outside of the table.
     above = jnp.clip(z + (_HALF << _Z_BITS), 0, (2 * _HALF << _Z_BITS) - 1)
     cell = above >> _CELL_BITS
-    fraction = (above & ((1 << _CELL_BITS) - 1)).astype(jnp.uint32) << np.uint32(
-        beta.FRACTION_BITS - _CELL_BITS
-    )
+    rest, shift = above & ((1 << _CELL_BITS) - 1), np.uint32(beta.FRACTION_BITS - _CELL_BITS)
+    fraction = rest.astype(jnp.uint32) << shift
     return beta.interpolate(table[arm, cell], table[arm, cell + 1], fraction)
 
 
-@functools.cache
+@cache
 def _normal_knots() -> np.ndarray:
     from scipy import special  # slow to import
 

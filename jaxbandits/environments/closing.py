@@ -261,13 +261,12 @@ class Stocked(AddressedArms, AroundWorld):
 
         :math:`x_{sk}` pulls of arm k in part s of :math:`L_s` rounds, 0 where it is closed, and
         :math:`b'_k` the most of its money that can be used: by Wald's identity the mean number of
-        pulls is the mean money used by :math:`c_k`, and the last pull may go beyond
-        :math:`b_k`, by less than one cost. Without
-        a schedule that is the greedy knapsack: arms by falling :math:`\\mu_k / c_k`, each until it
-        is sold out; with rounds as the clock c = 1. ``"fixed"``: the best single arm. V is concave,
-        and what a lane has pulled is one of its x, with the clock at its conditional mean: so no
-        lane has a regret below 0 where stock or a schedule closes arms. (An arm's money is reached
-        by random costs, so there the mean over lanes is not below 0.)
+        pulls is the mean money used by :math:`c_k`, and the last pull may go beyond :math:`b_k`, by
+        less than one cost. Without a schedule that is the greedy knapsack: arms by falling
+        :math:`\\mu_k / c_k`, each until it is sold out; with rounds as the clock c = 1. ``"fixed"``:
+        the best single arm. V is concave, and what a lane has pulled is one of its x, with the
+        clock at its conditional mean: so no lane has a regret below 0 where stock or a schedule
+        closes arms. (An arm's money is reached by random costs: there the mean of lanes has none.)
 
         Args:
             constraint: prepared. For others than :class:`~jaxbandits.Horizon` and
@@ -337,9 +336,8 @@ def bought(
 ) -> np.ndarray:
     """(V, slope) of :meth:`Stocked.benchmarks` for arms ``[K]`` at each clock, ``[…, 2]``.
 
-    ``parts`` are lengths ``[S]`` and who is open. V is a line between corners where no schedule
-    says who is open, or all that it says is how many rounds there are; else a linear program is
-    solved for each clock.
+    ``parts`` are lengths ``[S]`` and who is open. V is a broken line where no schedule says who is
+    open, or says how many rounds there are only; else a linear program is solved for each clock.
     """
     open_parts = [] if parts is None else np.flatnonzero(parts[1].any(axis=1)).tolist()
     if parts is None:

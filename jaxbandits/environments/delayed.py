@@ -64,8 +64,7 @@ class FixedDelay(DelayLaw):
 
 @pytree
 class Batched(DelayLaw):
-    """Batches of ``size`` rounds: decisions of one batch do not see its outcomes, those of the next
-    batch see all of them.
+    """Batches of ``size`` rounds: a decision sees all outcomes of earlier batches, none of its own.
 
     Args:
         size: a whole number from 1 on.

@@ -637,8 +637,7 @@ class WithNullArm(AroundWorld):
 # --- Random instances as in the experiments of the ω-UCB paper (Heyden et al., KDD 2024, §6.1; reference code)
 #
 # Instance i's parameters are addressed by (key, i, arm, what): more instances or arms change none
-# of the others. True means are used throughout, but where one asks for those of the reference code
-# (``gbr_mean_bug``).
+# of the others. Means are true ones, unless one asks for the reference code's (``gbr_mean_bug``).
 
 
 @remembered

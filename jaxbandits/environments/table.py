@@ -279,8 +279,7 @@ class RequestTable(CountedArms):
             none.
 
     Example:
-        Two models, the second right where the first is wrong: half of the requests each, but not
-            the same half.
+        Two models, each right on half of the requests, but not on the same half.
 
         >>> import jax
         >>> import jaxbandits as jb
