@@ -81,8 +81,7 @@ def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
     exists = np.broadcast_to(exists, shape)
     if (exists.sum(-1) < 1).any():
-        must = "every instance must have at least one"
-        raise InputError(f"present: an instance without arms given; {must}")
+        raise InputError("present: an instance without arms given; each must have one at least")
     return exists
 
 

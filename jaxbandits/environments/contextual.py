@@ -264,8 +264,7 @@ class ContextualArms(CountedArms):
             present: which arms exist, ``[K]`` or ``[instance, K]``; default all.
         """
         tables = [x for x in jax.tree.leaves((reward, cost)) if np.ndim(x) >= 2]
-        must = "ones with a table, a leaf [instance, K, …]"
-        refuse("reward, cost", (reward, cost), not tables, must)
+        refuse("reward, cost", (reward, cost), not tables, "with a leaf [instance, K, …]")
         instances, width = np.shape(tables[0])[:2]
         shape = instances, whole_number("arms", arms or width, 1, MOST_ARMS)
         return cls(reward, cost, contexts, presence(present, shape).copy(), noise, resources)

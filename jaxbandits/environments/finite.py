@@ -270,8 +270,10 @@ class AddressedArms(CountedArms):
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
 
     def opening(self, arm: jax.Array, n: jax.Array, round: jax.Array) -> jax.Array | None:
-        """Is the arm open in this round, after ``n`` pulls of it, ``bool[]``? None: always."""
-        # :meth:`open` asks it of every arm; whoever closes arms says :meth:`opens_next`, too.
+        """Is the arm open in this round, after ``n`` pulls of it, ``bool[]``? None: always.
+
+        :meth:`open` asks it of every arm; whoever closes arms says :meth:`opens_next`, too.
+        """
         return None
 
     def open(self, state: jax.Array, round: jax.Array) -> jax.Array | None:
