@@ -79,8 +79,8 @@ def _draw(key: Words, arm: jax.Array) -> Words:
 class RatioLaw(ReservoirLaw):
     """ρ = ρ*(1 − U^{1/β}), cost mean uniform on [λ, min(1, 1/ρ)], reward mean ρ times that.
 
-    Both means are whole ticks, the reward's rounded down. No product feeds a sum here: fused or not, on a CPU the
-    bits are the same.
+    Both means are whole ticks, the reward's rounded down. No product feeds a sum here: fused or not,
+    the bits are the same on a CPU.
     """
 
     beta: ArrayLike = leaf()  # f32[I]
