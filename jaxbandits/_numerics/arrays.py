@@ -33,13 +33,11 @@ def per_instance(
     argument: str, array: np.ndarray, instances: int, core: tuple[int, ...] = ()
 ) -> np.ndarray:
     """``[instance, *core]`` from an array of that shape or of shape ``core``."""
+    shapes = f"one number, or [{instances}]"
+    if core:
+        shapes = f"[{core[0]}], one for each resource, or [{instances}, {core[0]}]"
     if array.shape not in (core, (instances, *core)):
         given = f"an array of shape {array.shape}" if array.ndim else "one number"
-        shapes = (
-            f"[{core[0]}], one for each resource, or [{instances}, {core[0]}]"
-            if core
-            else f"one number, or [{instances}]"
-        )
         raise InputError(f"{argument}: {given} given; it must be {shapes} (one per instance)")
     return np.broadcast_to(array, (instances, *core))
 
@@ -51,14 +49,10 @@ def one_of(argument: str, value: Any, names: Iterable[str]) -> None:
 
 
 def prefix_sums(x: jax.Array) -> jax.Array:
-    """``jnp.cumsum(x)`` of whole numbers ``i32[n]``: inside parts of sixteen (CPU) or eight, then
-    over the parts.
-
-    Whole numbers add up to the same bits in any order. On CPU, XLA sums n windows of up to n
-    numbers: 128 rows of 64 took 26 µs, and 4.4 in parts of eight (one core). Parts of sixteen fill
-    the widest vectors: a macro-step of the leap engine takes 0.82 to 0.88 of the time that it took
-    with eight, and longer again with 32.
-    """
+    """``jnp.cumsum(x)`` of ``i32[n]``: inside parts of sixteen (CPU) or eight, then over the parts."""
+    # Whole numbers add up to the same bits in any order. On CPU, XLA sums n windows of up to n
+    # numbers: 128 rows of 64 took 26 µs, and 4.4 in parts of eight. Parts of sixteen fill the
+    # widest vectors: a macro-step of the leap engine takes 0.82 to 0.88 of its time with eight.
     return jax.lax.platform_dependent(
         x, cpu=partial(_sums_by_parts, 16), default=partial(_sums_by_parts, 8)
     )
@@ -78,13 +72,10 @@ def _sums_by_parts(size: int, x: jax.Array) -> jax.Array:
 def reduced(
     op: Callable[[jax.Array, jax.Array], jax.Array], x: jax.Array, identity: Any
 ) -> jax.Array:
-    """``x[n]`` reduced by max, min, or: an ``op`` for which order and repetition change no bit.
-
-    Of more than 32 numbers XLA on CPU makes windows, one number after the other. So halves, which
-    overlap as they may, are joined first: 256 rows of 100 take 3 µs instead of 22 (one core).
-    Beyond 16 times as many, a program of so many slices would be longer than it is worth. Elsewhere
-    each half would be a launch.
-    """
+    """``x[n]`` reduced by max, min, or: an ``op`` for which order and repetition change no bit."""
+    # Of more than 32 numbers XLA on CPU makes windows, one number after the other. So halves, which
+    # overlap as they may, are joined first: 256 rows of 100 take 3 µs instead of 22. Beyond 16
+    # times as many, the program would be longer than it is worth; elsewhere a half is a launch.
 
     def at_once(x: jax.Array) -> jax.Array:
         return jax.lax.reduce(x, np.asarray(identity, x.dtype), op, (0,))
@@ -100,12 +91,9 @@ def reduced(
 
 
 def inner_product(x: jax.Array, y: jax.Array) -> jax.Array:
-    """⟨x, y⟩ along the last axis with the same bits in every program: each product is rounded
-    before it is added.
-
-    A compiler may fuse a product into the sum that it goes to, and does so in some programs only.
-    Through a choice it cannot, and none knows that a product is a number. (What is none counts 0.)
-    """
+    """⟨x, y⟩ along the last axis, the same bits in every program: products rounded, then added."""
+    # A compiler may fuse a product into its sum, and does so in some programs only. Through a
+    # choice it cannot, and none knows that a product is a number. (What is none counts 0.)
 
     def product(i: int) -> jax.Array:
         rounded = x[..., i] * y[..., i]

@@ -20,17 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbandits.core.checks import bad
 
-WORDS_PER_DRAW = 2
-"""uint32 words that one Beta draw consumes: one threefry2x32 block."""
-
 
 def fast_width(draws: int) -> int:
-    """How many Beta draws to make side by side where so many are wanted.
-
-    XLA on CPU takes vectors of 16 and does a rest of 5 to 15 one by one, each as dear as 16
-    together: 128 lanes of K = 8, 10 and 16 arms took 20, 156 and 29 µs a round, K = 10 padded to 16
-    takes 25 (one core; docs/benchmarks.md). Beyond some hundred draws the rest no longer matters.
-    """
+    """How many Beta draws to make side by side where so many are wanted."""
+    # XLA on CPU takes vectors of 16 and does a rest of 5 to 15 one by one, each as dear as 16
+    # together (docs/benchmarks.md). Beyond some hundred draws the rest no longer matters.
     if draws <= 8:
         return 8
     return draws + -draws % 16 if draws < 16 or (draws % 16 >= 5 and draws < 128) else draws
@@ -67,11 +61,7 @@ _OCTANT = 2.0**-29 * np.pi / 4
 
 @jax.jit
 def _log_gamma_over_shape(z: jax.Array, shape: jax.Array) -> jax.Array:
-    """log(X / shape) for the Gamma(shape) variate X with P(shape, X) = Phi(z).
-
-    z: float32, |z| <= 6.8.  shape: float32, >= 1 (below 1 the polynomial extrapolates and the law
-    is wrong). Dimensionless float32, increasing in z.
-    """
+    """log(X / shape), f32, of X ~ Gamma(shape) with P(shape, X) = Phi(z); |z| <= 6.8, shape >= 1."""
     s = lax.rsqrt(shape)
     t = z * np.float32(1 / _Z_SCALE)
     v = 2 * s - 1
@@ -86,12 +76,9 @@ def _log_gamma_over_shape(z: jax.Array, shape: jax.Array) -> jax.Array:
 
 @jax.jit
 def _normal_pair(w0: jax.Array, w1: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Two independent standard normals from two uint32 words (Box-Muller), |z| <= 6.764.
-
-    radius = sqrt(-2 log((w0 + 1/2) / 2**32)); the angle is (w1 mod 2**29 + 1/2) / 2**29 of the
-    first octant, and the top three bits of w1 choose the octant, so that two short Taylor
-    polynomials serve as sine and cosine (error below 4e-7).
-    """
+    """Two independent standard normals from two uint32 words (Box-Muller), |z| <= 6.764."""
+    # The angle lies in the first octant, and the top three bits of w1 choose the octant: two short
+    # Taylor polynomials serve as sine and cosine (error below 4e-7).
     radius = jnp.sqrt(-2 * jnp.log((w0.astype(jnp.float32) + 0.5) * np.float32(2.0**-32)))
     low = lax.convert_element_type(w1 & np.uint32(0x1FFFFFFF), jnp.int32).astype(jnp.float32)
     angle = (low + 0.5) * np.float32(_OCTANT)
@@ -113,11 +100,9 @@ def _normal_pair(w0: jax.Array, w1: jax.Array) -> tuple[jax.Array, jax.Array]:
 def beta_from_words(
     words: jax.Array, a: ArrayLike | jax.Array, b: ArrayLike | jax.Array
 ) -> jax.Array:
-    """One Beta(a, b) draw per pair of words, elementwise.
+    """One Beta(a, b) draw per pair of words ``u32[2, ...]``, elementwise, float32 in (0, 1].
 
-    words: uint32[WORDS_PER_DRAW, ...], independent and uniform.  a, b: int32 or float32 counts in
-    [1, 1e7], not necessarily whole, broadcastable against words[0].  Returns float32 of the
-    broadcast shape, in (0, 1]; the density is x**(a - 1) (1 - x)**(b - 1) / B(a, b).  CDF error and
+    a, b: counts in [1, 1e7], not necessarily whole, broadcastable against words[0]. CDF error and
     speed: see docs/randomness-and-money.md.
     """
     shape_a = jnp.asarray(a, jnp.float32)
@@ -136,20 +121,12 @@ def beta_from_words(
 # device and in every compilation, and the law's mean is an exact integer sum. Its error is derived
 # and measured in docs/randomness-and-money.md.
 
-TICK_BITS = 24
-"""Outcomes of tabulated arms are whole ticks of 2**-TICK_BITS, in [0, 2**TICK_BITS]."""
-
+TICK_BITS = 24  # outcomes of tabulated arms are whole ticks, in [0, 2**TICK_BITS]
+# A law with two shapes of this size is constant but for 10⁻⁵; SciPy's quantiles end at 10¹⁶.
 MOST_SHAPE = 1e9
-"""The largest shape of a table: a law with two such is constant but for 10⁻⁵, and SciPy's quantiles
-end at 10¹⁶.
-"""
-
 _MOST_ERROR = 1e-4  # of a table's mean: see docs/randomness-and-money.md
-
+# Of a fraction of a cell: the most for which two uint32 products make ``interpolate`` exact
 FRACTION_BITS = 20
-"""Bits of the within-cell fraction: the most for which two uint32 products make ``interpolate``
-exact.
-"""
 
 # The grid, in words: v = min(w, ~w) < 2**31 has its leading bit at e, clipped to [_E_MIN, _E_MAX];
 # cells are 2**(e - _SUB_BITS) words wide, and the two sides mirror each other. In place of the
@@ -161,19 +138,15 @@ _TAIL = _E_MIN - _SUB_BITS
 _TAIL_CELLS = 2 * _TAIL
 _SIDE = ((_E_MAX - _E_MIN) << _SUB_BITS) + (1 << (31 - _E_MAX + _SUB_BITS)) + _TAIL_CELLS - 1
 
-CELLS = 2 * _SIDE
-"""Interpolation cells of a quantile table (1022)."""
-
-KNOTS = CELLS + 1
-"""Knots of a quantile table (1023): cell c lies between knots c and c + 1."""
+CELLS = 2 * _SIDE  # 1022
+KNOTS = CELLS + 1  # cell c lies between knots c and c + 1
 
 
 def cell_of(word: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The table cell of a uniform word, and the position inside it.
+    """(cell, fraction) of uniform words ``u32[...]``: i32 below CELLS, u32 below 2**FRACTION_BITS.
 
-    word: uint32[...].  Returns (cell, fraction): int32 in [0, CELLS) and uint32 in [0,
-    2**FRACTION_BITS), the pair lexicographically nondecreasing in word.  Gather knots[..., cell]
-    and knots[..., cell + 1], then call ``interpolate``.
+    The pair rises with the word. Gather knots[..., cell] and knots[..., cell + 1], then
+    ``interpolate``.
     """
     upper = word >= np.uint32(1 << 31)
     v = jnp.where(upper, ~word, word)
@@ -189,11 +162,7 @@ def cell_of(word: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def interpolate(lo: jax.Array, hi: jax.Array, fraction: jax.Array) -> jax.Array:
-    """lo + floor((hi - lo) fraction / 2**FRACTION_BITS), exactly, in 32-bit integers.
-
-    lo, hi: int32 ticks, 0 <= lo <= hi <= 2**TICK_BITS.  fraction: uint32 from ``cell_of``.  int32
-    ticks.
-    """
+    """lo + floor((hi - lo) fraction / 2**FRACTION_BITS), int32 ticks 0 <= lo <= hi, exactly."""
     # d = 2**12 p + q: floor(d f / 2**20) = floor((p f + floor(q f / 2**12)) / 2**8); products and
     # sum fit in 32 bits because f < 2**20 and p <= 2**12, with q = 0 where p = 2**12.
     d = (hi - lo).astype(jnp.uint32)
@@ -203,10 +172,7 @@ def interpolate(lo: jax.Array, hi: jax.Array, fraction: jax.Array) -> jax.Array:
 
 
 def quantile_of_word(knots: jax.Array, word: jax.Array) -> jax.Array:
-    """The outcome of a law for a uniform word: T(word), nondecreasing in word.
-
-    knots: int32[KNOTS], one law's row of ``quantile_table``.  word: uint32[...].  int32[...] ticks.
-    """
+    """T(word), int32[...] ticks, rising in uint32[...] words; knots: a row of ``quantile_table``."""
     cell, fraction = cell_of(word)
     return interpolate(knots[cell], knots[cell + 1], fraction)
 
@@ -232,21 +198,14 @@ def _log_sigmoid(y: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(-np.logaddexp(0.0, -y), np.float64)
 
 
-_STRIDE = (
-    8  # every 8th quantile is solved for, the rest are interpolated; divides 32, hence every octave
-)
+_STRIDE = 8  # of the quantiles that are solved for; divides 32, hence every octave
 
 
 def _exact_knots(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quantiles x(u) in [0, 1] of Beta(alpha[i], beta[i]) at the cell boundaries, float64[i,
-    KNOTS].
-
-    betaincinv costs about 1 us, so only every 8th boundary (and each of the 63 outermost) is solved
-    for. Between them y = log(x / (1 - x)) is a cubic Hermite interpolant in u with the exact slopes
-    dy/du = 1 / (x (1 - x) f(x)), limited to three secants where a solution has underflowed.  Nodes
-    are at most a quarter of their distance to the nearer end apart; CDF error of the interpolant:
-    1e-5 (measured).
-    """
+    """Quantiles of Beta(alpha[i], beta[i]) at the cell boundaries, float64[i, KNOTS]."""
+    # betaincinv costs about 1 us, so only every 8th boundary (and each of the 63 outermost) is
+    # solved for. Between them y = log(x / (1 - x)) is a cubic Hermite interpolant in u with the
+    # exact slopes, limited to three secants where a solution has underflowed: CDF error 1e-5.
     from scipy import special  # type: ignore[import-untyped,unused-ignore]
 
     outer = (1 << _SUB_BITS) + _TAIL_CELLS - 1
@@ -255,15 +214,12 @@ def _exact_knots(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArr
     inner = np.arange(outer, CELLS - outer + 1, _STRIDE)
     nodes = np.concatenate([np.arange(outer), inner, np.arange(CELLS - outer + 1, KNOTS)])
     a, b = alpha[:, None], beta[:, None]
-    lower = nodes[nodes <= _SIDE]
-    upper = nodes[nodes > _SIDE]
+    lower, upper = nodes[nodes <= _SIDE], nodes[nodes > _SIDE]
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         x_low = special.betaincinv(a, b, u[lower])
         x_high = special.betaincinv(b, a, v[upper])
-        y = np.clip(
-            np.concatenate([special.logit(x_low), -special.logit(x_high)], axis=1), -745.0, 745.0
-        )
-        y = np.maximum.accumulate(y, axis=1)
+        y = np.concatenate([special.logit(x_low), -special.logit(x_high)], axis=1)
+        y = np.maximum.accumulate(np.clip(y, -745.0, 745.0), axis=1)
         log_slope = special.betaln(a, b) - a * _log_sigmoid(y) - b * _log_sigmoid(-y)
         slope = np.exp(np.minimum(log_slope, 600.0))
         x = np.empty((alpha.size, KNOTS))
@@ -283,12 +239,8 @@ def _exact_knots(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArr
 
 
 def _centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Interior knots moved by -(h0**2 + h1**2) / 24 x''(u), x'' from second differences.
-
-    The piecewise linear quantile function then has the right mean to second order and a two-sided
-    CDF error. The move is at most a quarter of the smaller neighbouring step, which keeps the knots
-    in order.
-    """
+    """Interior knots moved by -(h0**2 + h1**2) / 24 x''(u): the mean is right to second order."""
+    # At most by a quarter of the smaller neighbouring step, which keeps the knots in order.
     h = np.ldexp(1.0, cell_bits() - 32)
     step = np.diff(x, axis=1)
     slope = step / h
@@ -301,13 +253,9 @@ def _centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _mean_ticks(knots: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The exact mean of T(U) over all 2**32 words, rounded once to float64, in ticks; knots
-    int32[i, KNOTS].
-
-    A cell of 2**n words has M = 2**min(n, FRACTION_BITS) equally likely fractions, and for d = hi -
-    lo sum_{j < M} floor(d j / M) = ((d - 1) (M - 1) + gcd(d, M) - 1) / 2.  All sums are int64 (at
-    most 2**56).
-    """
+    """The exact mean of T(U) over all words, in ticks, rounded once; knots int32[i, KNOTS]."""
+    # A cell of 2**n words has M = 2**min(n, FRACTION_BITS) equally likely fractions, and for d = hi
+    # - lo sum_{j < M} floor(d j / M) = ((d - 1) (M - 1) + gcd(d, M) - 1) / 2: at most 2**56.
     bits = cell_bits()
     m = np.left_shift(np.int64(1), np.minimum(bits, FRACTION_BITS))
     repeats = np.left_shift(np.int64(1), np.maximum(bits - FRACTION_BITS, 0))
@@ -358,13 +306,11 @@ def refuse_inexact(
 def quantile_table(
     alpha: ArrayLike, beta: ArrayLike
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Tabulated Beta(alpha, beta) laws (host side, float64 numpy and scipy).
+    """Host: tabulated Beta laws, (knots ``i32[..., KNOTS]``, exact means ``f64[...]``), in ticks.
 
-    alpha, beta: broadcastable positive shape parameters; accuracy is measured for 1e-3 to 1e3.
-    Returns (knots, mean_ticks): int32[..., KNOTS] in ticks, nondecreasing in [0, 2**TICK_BITS],
-    and float64[...] in ticks, the *exact* mean of the tabulated law (this, not alpha / (alpha +
-    beta), is the arm's true mean; the two differ by less than 1e-5 x 2**TICK_BITS ticks unless both
-    shapes are below 0.1).  About 230 us a law on one core.
+    alpha, beta: broadcastable, above 0; accuracy is measured for 1e-3 to 1e3. The mean, not alpha /
+    (alpha + beta), is the arm's true one; the two differ by less than 1e-5 unless both shapes are
+    below 0.1. About 230 us a law on one core.
     """
     a, b = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(beta, np.float64))
     if not (np.all(np.isfinite(a) & (a > 0)) and np.all(np.isfinite(b) & (b > 0))):

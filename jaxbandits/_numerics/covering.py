@@ -1,5 +1,4 @@
-"""Which points of [0, 1] does no ball hold? The covering oracle of zooming algorithms in one
-dimension, exact.
+"""Which points of [0, 1] does no ball hold? The exact covering oracle of zooming in one dimension.
 
 Points are whole ticks 0 … 2²⁴, and so are centres and radii. A ball is the open interval ``(left,
 right)`` of ticks: it holds ``left + 1 … right − 1``. Everything is an int32 comparison, so no
@@ -93,11 +92,8 @@ def holes(balls: Balls, span: Span) -> jax.Array:
 
 
 def nth_hole_point(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
-    """The point of the span that comes after ``number`` others that no ball holds, from below.
-
-    ``number`` must be below :func:`holes`; with a negative one nothing is looked for (and the
-    result means nothing).
-    """
+    """The point of the span that comes after ``number`` < :func:`holes` others that no ball holds."""
+    # With a negative number nothing is looked for (and the result means nothing).
 
     def advance(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         point, remaining = state
@@ -105,10 +101,10 @@ def nth_hole_point(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
         size = jnp.where(reach < 0, end + 1 - point, 0)
         in_hole = (reach < 0) & (remaining < size)  # in this hole; −1 then ends the loop
         beyond = jnp.where(reach < 0, end + 1, reach)
-        return jnp.where(in_hole, point + remaining, beyond), jnp.where(
-            in_hole, -1, remaining - size
-        )
+        after = jnp.where(in_hole, point + remaining, beyond)
+        return after, jnp.where(in_hole, -1, remaining - size)
 
-    return jax.lax.while_loop(
-        lambda s: (s[1] >= 0) & (s[0] <= span.high), advance, (jnp.asarray(span.low), number)
-    )[0]
+    def goes_on(state: tuple[jax.Array, jax.Array]) -> jax.Array:
+        return (state[1] >= 0) & (state[0] <= span.high)
+
+    return jax.lax.while_loop(goes_on, advance, (jnp.asarray(span.low), number))[0]

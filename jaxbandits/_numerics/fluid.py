@@ -29,11 +29,8 @@ def _mean(rows: np.ndarray, share: np.ndarray | None) -> np.ndarray:
 def best_responses(
     reward: np.ndarray, cost: np.ndarray, price: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(reward ``[N]``, cost ``[N, J]``) of the best arm of each request at these prices; 0 where
-    none is above 0.
-
-    Of equals the one that costs least: so the slope of the dual is the one towards higher prices.
-    """
+    """(reward ``[N]``, cost ``[N, J]``) of each request's best arm at these prices, 0 for none."""
+    # Of equals the one that costs least: so the slope of the dual is the one towards higher prices.
     net = reward - cost @ price
     best = net.max(axis=1, keepdims=True)
     weight = np.where(net == best, cost.sum(axis=2), np.inf)
@@ -77,43 +74,35 @@ def optimum(
         # At the second nobody who pays is served
         price_limit = np.minimum(largest / budget, 2 * largest / lowest_cost)
     price, best, at = np.zeros(budget.size), np.inf, np.zeros(budget.size)
-    gains: list[float] = []
-    slopes: list[np.ndarray] = []
+    gains, slopes = np.zeros(1), budget[None]  # at prices so high that nobody is served
     for _ in range(_MOST_CUTS):
         gain, paid = (_mean(x, share) for x in best_responses(reward, cost, price))
         value = float(price @ (budget - paid) + gain)
         if value < best:
             best, at = value, price
-        gains.append(float(gain))
-        slopes.append(budget - paid)
-        bound, price = _lowest_tangent(np.array(gains), np.array(slopes), budget, price_limit)
+        gains, slopes = np.insert(gains, -1, gain), np.insert(slopes, -1, budget - paid, axis=0)
+        bound, price = _lowest_tangent(gains, slopes, price_limit)
         if best - bound <= gap * largest:
             break
     return FluidOptimum(min(best, max(bound, 0.0)) if best - bound <= 1e-9 else best, at)
 
 
 def _lowest_tangent(
-    gains: np.ndarray, slopes: np.ndarray, budget: np.ndarray, price_limit: np.ndarray
+    gains: np.ndarray, slopes: np.ndarray, price_limit: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """(value, price) that minimise the largest of ⟨λ, b⟩ and all ``gain + ⟨slope, λ⟩``."""
-    gains, slopes = np.append(gains, 0.0), np.vstack([slopes, budget])
+    """(value, price) that minimise the largest of all ``gain + ⟨slope, λ⟩``."""
     from scipy import optimize  # type: ignore[import-untyped,unused-ignore]  # slow to import
 
     # Prices in units of their largest values: budgets may be of very different sizes.
     table = np.hstack([slopes * price_limit, -np.ones((len(gains), 1))])
-    bounds = [(0, 1)] * budget.size + [(None, None)]
-    solved = optimize.linprog(
-        np.append(np.zeros(budget.size), 1.0), table, -gains, bounds=bounds, method="highs"
-    )
+    count = price_limit.size
+    aim, bounds = np.eye(count + 1)[-1], [(0, 1)] * count + [(None, None)]
+    solved = optimize.linprog(aim, table, -gains, bounds=bounds, method="highs")
     return float(solved.x[-1]), solved.x[:-1] * price_limit
 
 
 def best_ratio(reward: np.ndarray, cost: np.ndarray, share: np.ndarray | None = None) -> float:
-    """ρ* with E max_k (r − ρ c) = 0, every request served: what a unit of money can bring, by
-    Dinkelbach's steps.
-
-    ``reward`` and ``cost`` are ``[N, K]``, ``share`` as of :func:`optimum`.
-    """
+    """ρ* with E max_k (r − ρ c) = 0 over ``[N, K]``, every request served: Dinkelbach's steps."""
     ratio, rows = 0.0, np.arange(len(reward))
     while True:
         arm = (reward - ratio * cost).argmax(axis=1)
@@ -126,8 +115,7 @@ def best_ratio(reward: np.ndarray, cost: np.ndarray, share: np.ndarray | None = 
 
 
 class ContextValue(NamedTuple):
-    """What it is worth to see the context, of one instance, for a request or (with money as the
-    clock) a unit of money.
+    """The value of seeing contexts, for a request or (with money as the clock) a unit of money.
 
     Attributes:
         contextual: the fluid optimum of who sees contexts and knows the means.
@@ -159,8 +147,7 @@ def context_value(
     budget: np.ndarray | None,
     share: np.ndarray | None = None,
 ) -> ContextValue:
-    """The value of context on one exact table of means, or on two samples: prices from the first,
-    values on the second.
+    """The value of context on an exact table, or on two samples: prices of one, values on the other.
 
     The optimum on the sample that it is found on is too high on average; so is the dual at any
     price but the best one. With rounds the first is E f₁ ≤ OPT ≤ E f₂, and the interval reaches
@@ -173,7 +160,7 @@ def context_value(
     """
     (r, c), (reward, cost) = samples[0], samples[-1]
     if budget is None:
-        return _value_by_ratio(r, c[..., 0], reward, cost[..., 0], len(samples) == 1, share)
+        return _value_by_ratio(samples, share)
     if not budget.size:  # a horizon: money does not matter
         c, cost = c[..., :0], cost[..., :0]
     best = optimum(r, c, budget, _EXACT if len(samples) == 1 else _SAMPLED, share)
@@ -211,13 +198,9 @@ def _without_context(
 
 
 def _value_by_ratio(
-    r: np.ndarray,
-    c: np.ndarray,
-    reward: np.ndarray,
-    cost: np.ndarray,
-    exact: bool,
-    share: np.ndarray | None,
+    samples: list[tuple[np.ndarray, np.ndarray]], share: np.ndarray | None
 ) -> ContextValue:
+    (r, c), (reward, cost) = ((r, c[..., 0]) for r, c in (samples[0], samples[-1]))
     first, last = best_ratio(r, c, share), best_ratio(reward, cost, share)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.divide(*(_mean(x, share) for x in (reward, cost)))
@@ -228,7 +211,7 @@ def _value_by_ratio(
     gain, paid = reward[rows, arm], cost[rows, arm]
     # A rule that was chosen on the other sample: not above ρ* on average
     ratio = float(gain.mean() / paid.mean())
-    if exact:
+    if len(samples) == 1:
         return ContextValue(last, fixed, last - fixed, last - fixed, last - fixed, np.array([last]))
     # A ratio of means moves as the mean of these
     slack = (gain - ratio * paid) / paid.mean()

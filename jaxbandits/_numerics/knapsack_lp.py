@@ -30,8 +30,7 @@ class Mixture(NamedTuple):
 
 
 def vertices(mu: Any, rho: Any, c: Any, allowed: Any = None, xp: ModuleType = jnp) -> Any:
-    """Values of all vertices of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c on the simplex of K arms and the null
-    arm (0, 0).
+    """Values of all vertices of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c over K arms and the null arm (0, 0).
 
     Singles i with ρ_i ≤ c have the value μ_i; pairs ρ_i > c ≥ ρ_j put w = (c − ρ_j)/(ρ_i − ρ_j) on
     i and have the value μ_j + w(μ_i − μ_j), which is exact where both means are equal.
@@ -166,8 +165,7 @@ def simplex(
     xp: ModuleType = jnp,
     max_exchanges: int = 0,
 ) -> Vertex:
-    """max ⟨μ, x⟩ with C x ≤ b, x ≥ 0 by the simplex method: the same code traced and on the host,
-    in any float type.
+    """max ⟨μ, x⟩ with C x ≤ b, x ≥ 0 by the simplex method, the same code traced and on the host.
 
     The entering variable is the one of the largest gain, the leaving one that of the smallest
     ratio. After an exchange that moved nothing, the entering one is the first that gains (Bland's
@@ -188,9 +186,6 @@ def simplex(
             batch).
         max_exchanges: exchanges at most, by default 8 (m + 2) (on 10⁵ programs at most 5 (m + 2)
             were needed).
-
-    Returns:
-        A :class:`Vertex`.
     """
     m, arms = cost.shape[-2:]
     max_exchanges = max_exchanges or 8 * (m + 2)
@@ -217,9 +212,8 @@ def simplex(
         """The variable of the largest gain, or the first that gains where nothing moved."""
         gain = now.rows[..., -1, :-1]
         better = enters_at_all & (gain < -small)
-        best = better & (
-            now.stuck[..., None] | (gain <= xp.min(xp.where(better, gain, 0), axis=-1)[..., None])
-        )
+        largest = xp.min(xp.where(better, gain, 0), axis=-1)[..., None]
+        best = better & (now.stuck[..., None] | (gain <= largest))
         return xp.min(xp.where(best, ids, never), axis=-1)
 
     def ratio_test(now: _Tableau, column: Any, original: Any) -> tuple[Any, Any]:
@@ -243,16 +237,14 @@ def simplex(
         original = xp.sum(xp.where(is_entering, table, 0), axis=-1)
         ratio, takes = ratio_test(now, column[..., :-1], original)
         lowest_ratio = xp.min(ratio, axis=-1)
-        leaving = xp.min(
-            xp.where(takes & (ratio <= lowest_ratio[..., None]), now.basis, never), axis=-1
-        )
+        is_lowest = takes & (ratio <= lowest_ratio[..., None])
+        leaving = xp.min(xp.where(is_lowest, now.basis, never), axis=-1)
         # It takes nothing of any row: it may grow for ever.
         endless = ~at_end & ~xp.any(takes, axis=-1)
         moves = now.running & ~at_end & ~endless
         is_pivot = now.basis == leaving[..., None]
-        pivot = xp.where(moves, xp.sum(xp.where(is_pivot, column[..., :-1], 0), axis=-1), 1)[
-            ..., None
-        ]
+        pivot = xp.sum(xp.where(is_pivot, column[..., :-1], 0), axis=-1)
+        pivot = xp.where(moves, pivot, 1)[..., None]
 
         def pivot_row(x: Any) -> Any:
             return xp.sum(xp.where(is_pivot[..., None], x, 0), axis=-2) / pivot
@@ -261,11 +253,8 @@ def simplex(
         # variable has 0 there.
         row = pivot_row(now.rows[..., :-1, :])
         is_pivot_row = xp.concatenate([is_pivot, xp.zeros_like(is_pivot[..., :1])], axis=-1)
-        after = xp.where(
-            is_pivot_row[..., None],
-            row[..., None, :],
-            now.rows - column[..., None] * row[..., None, :],
-        )
+        others = now.rows - column[..., None] * row[..., None, :]
+        after = xp.where(is_pivot_row[..., None], row[..., None, :], others)
         # What rounding leaves below 0 would be no vertex
         after = xp.where(levels, xp.maximum(after, 0), after)
         terms = xp.maximum(now.terms, xp.abs(column[..., :-1, None] * row[..., None, :m]))
@@ -318,8 +307,7 @@ def simplex(
 def fluid_values(
     reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, rounds: np.ndarray | None = None
 ) -> np.ndarray:
-    """Value of max Σ n_k μ_k with Σ n_k ρ_kj ≤ B_j, n ≥ 0, and Σ n_k ≤ T if ``rounds`` are given,
-    for each instance.
+    """max Σ n_k μ_k with Σ n_k ρ_kj ≤ B_j, n ≥ 0, Σ n_k ≤ T if ``rounds`` are given, by instance.
 
     Args:
         reward: μ ``[instance, action]``, NaN where absent.

@@ -9,13 +9,12 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits._numerics.arrays import inner_product
-from jaxbandits.core.checks import bad, in_float32
+from jaxbandits.core.checks import in_float32, refuse
 from jaxbandits.core.pytrees import leaf, pytree
 
 
 class Means:
-    """Mean outcomes of an arm, given what is known of a request. Leaves carry a leading instance
-    axis.
+    """Means of an arm, given what is known of a request. Leaves carry a leading instance axis.
 
     Write :meth:`at`. What lies outside of [0, 1] is clipped by the world.
 
@@ -54,8 +53,7 @@ class LinearMeans(Means):
 
     @classmethod
     def of(cls, theta: Any, resources: int | None = None) -> LinearMeans:
-        """From θ of each arm ``[K, 1 + d]``, or of each arm and resource ``[K, J, 1 + d]`` if
-        ``resources`` says J.
+        """From θ of each arm ``[K, 1 + d]``, or ``[K, J, 1 + d]`` if ``resources`` says J.
 
         One θ for all arms has K = 1; it is for contexts with a row for each arm. Instances stand
         before all.
@@ -67,12 +65,10 @@ class LinearMeans(Means):
         """
         table = in_float32("theta", theta)
         core = 2 if resources is None else 3
-        if table.ndim not in (core, core + 1) or table.shape[-1] < 2 or 0 in table.shape:
-            must = "[K, 1 + d], or [K, resources, 1 + d], instances before them"
-            raise bad("theta", f"shape {table.shape}", must)
-        if resources is not None and table.shape[-2] != resources:
-            must = f"of {resources} resources on the last axis but one"
-            raise bad("theta", f"shape {table.shape}", must)
+        wrong = table.ndim not in (core, core + 1) or table.shape[-1] < 2 or 0 in table.shape
+        wrong = wrong or resources not in (None, table.shape[-2])
+        must = f"[K, 1 + d]; [K, {resources or 'J'}, 1 + d] of J resources; instances before them"
+        refuse("theta", f"shape {table.shape}", wrong, must)
         table = table if table.ndim > core else table[None]
         return cls(table if resources is not None else table[..., None, :])
 

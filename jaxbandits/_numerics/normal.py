@@ -13,8 +13,7 @@ from jaxbandits.core import ticks
 
 
 def standard_normal(word: jax.Array, clip: float = 6.0) -> jax.Array:
-    """A standard normal of 32 random bits, cut off at ±``clip``, elementwise; within 10⁻⁴ of the
-    quantile function.
+    """A standard normal of 32 random bits, cut off at ±``clip``, elementwise; right to 10⁻⁴.
 
     Example:
         >>> import jax.numpy as jnp

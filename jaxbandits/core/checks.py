@@ -56,9 +56,11 @@ def bad(argument: str, value: object, may_be: str) -> InputError:
 
 
 def refuse(argument: str, values: Any, wrong: Any, may_be: str) -> None:
-    """Raise :func:`bad` for the first of the ``values`` that is ``wrong``, if one is."""
+    """Raise :func:`bad` if ``wrong``; of an array for the first of the ``values`` that is."""
     if np.any(wrong):
-        raise bad(argument, float(np.asarray(values)[wrong].flat[0]), may_be)
+        if np.ndim(wrong) or getattr(values, "shape", None) == ():
+            values = float(np.asarray(values)[wrong].flat[0])
+        raise bad(argument, values, may_be)
 
 
 def quoted(value: object, limit: int = 80) -> str:

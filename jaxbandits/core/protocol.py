@@ -164,6 +164,10 @@ def unknown(instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
     return np.full(clock.shape, np.nan)
 
 
+# What a pull gives: (state, outcome for the accountant, learner's feedback, empty?)
+Pulled = tuple[Pytree, Outcome, Any, jax.Array]
+
+
 class Environment(_Fields):
     """A world of ``instances`` independent problems. Leaves carry a leading instance axis.
 
@@ -286,9 +290,7 @@ class Environment(_Fields):
         return ticks.ONE, ticks.ONE
 
     @abstractmethod
-    def pull(
-        self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
-    ) -> tuple[Pytree, Outcome, Pytree, jax.Array]:
+    def pull(self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array) -> Pulled:
         """Play ``action``: (state, outcome for the accountant, learner's feedback, empty?)."""
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:

@@ -43,11 +43,20 @@ def logged(name: str, logs: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
     return checked  # type: ignore[return-value]
 
 
+def alike(axes: tuple[int, ...], may_be: str, **values: Any) -> list[np.ndarray]:
+    """The ``values`` as float64, if all have one shape with so many axes, and none is empty."""
+    arrays = [numbers(name, x) for name, x in values.items()]
+    shapes = [x.shape for x in arrays]
+    if len(set(shapes)) > 1 or len(shapes[0]) not in axes or 0 in shapes[0]:
+        given = f"{', '.join(values)}: shapes {' and '.join(map(str, shapes))} given"
+        raise InputError(f"{given}; all must be {may_be}")
+    return arrays
+
+
 def fits(name: str, shape: tuple[int, ...]) -> None:
     """Are there addresses for tables of this shape ``[instance, K]``?"""
-    if shape[-1] > MOST_ARMS:
-        may_be = f"at most {MOST_ARMS}: an arm's id is 24 bits of an address"
-        raise bad(name, f"{shape[-1]} arms", may_be)
+    may_be = f"at most {MOST_ARMS}: an arm's id is 24 bits of an address"
+    refuse(name, f"{shape[-1]} arms", shape[-1] > MOST_ARMS, may_be)
 
 
 def ticks32(units: np.ndarray) -> np.ndarray:
@@ -57,10 +66,7 @@ def ticks32(units: np.ndarray) -> np.ndarray:
 
 def check_unit(name: str, values: np.ndarray, *, rows: bool = False) -> None:
     """Raise :class:`InputError` for a value outside [0, 1], or (of ``rows``: a mean) below half a tick."""
-    wrong = ~(np.isfinite(values) & (values >= 0) & (values <= 1))
-    if wrong.any():
-        first = f"{values[wrong].flat[0]:g}"
-        raise InputError(f"{name}: {first} given; it must be finite and in [0, 1]")
+    refuse(name, values, ~((values >= 0) & (values <= 1)), "finite and in [0, 1]")
     in_ticks, amounts = ticks.from_units(values), values
     if rows:
         in_ticks, amounts = np.rint(in_ticks.mean(keepdims=True)), values.mean(keepdims=True)
@@ -75,8 +81,7 @@ def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
     exists = np.broadcast_to(exists, shape)
     if (exists.sum(-1) < 1).any():
-        must = "every instance must have at least one"
-        raise InputError(f"present: an instance without arms given; {must}")
+        raise InputError("present: an instance without arms given; each must have one at least")
     return exists
 
 
@@ -92,9 +97,8 @@ def tables(
         raise InputError(f"{prefix}_reward, {prefix}_cost: {given}; {must}")
     r, c = np.atleast_2d(r), np.atleast_2d(c)
     resources = c.shape[-1] if several else 1
-    if resources > MOST_RESOURCES:
-        may_be = f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
-        raise bad(f"{prefix}_cost", f"{resources} resources", may_be)
+    may_be = f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
+    refuse(f"{prefix}_cost", f"{resources} resources", resources > MOST_RESOURCES, may_be)
     fits(f"{prefix}_reward, {prefix}_cost", r.shape)
     exists = presence(present, r.shape)
     check_unit(f"{prefix}_reward", r[exists])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, Protocol
 
 import jax
@@ -14,8 +14,8 @@ import numpy as np
 from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike, one_of
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, in_float32, number, numbers, whole_number
-from jaxbandits.core.protocol import Outcome
+from jaxbandits.core.checks import bad, in_float32, number, numbers, refuse, whole_number
+from jaxbandits.core.protocol import Outcome, Pulled
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import (
     OVER,
@@ -25,7 +25,7 @@ from jaxbandits.core.specs import (
     PairAction,
     RevealedSpec,
 )
-from jaxbandits.core.tables import check_unit, is_arm, logged
+from jaxbandits.core.tables import check_unit, is_arm, logged, ticks32
 from jaxbandits.environments.finite import AroundWorld, CountedArms, Law, RowsLaw
 
 # --- Cost c(x) of what was consumed, and penalty λ(τ) of a limit that was exceeded: JAX functions that compare by value
@@ -41,8 +41,7 @@ def _constant(owner: Any, field: str) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Linear:
-    """x ↦ slope · x. PAR10 with cut-off T is the cost ``Linear(1 / T)`` and the penalty ``Linear(10
-    / T)``.
+    """x ↦ slope · x. PAR10 with cut-off T: the cost ``Linear(1 / T)``, the penalty ``Linear(10 / T)``.
 
     Source: RCUCB paper, §2.5.
 
@@ -60,8 +59,7 @@ class Linear:
 
 @dataclasses.dataclass(frozen=True)
 class FastTrack:
-    """λ(τ) = rate · τ for τ ≤ promise, compensation · τ above: the penalty for exceeding a promised
-    time.
+    """λ(τ) = rate · τ for τ ≤ promise, compensation · τ above: a penalty for a promised time.
 
     Source: RCUCB paper, Example 2 and §5.1 (promise 0.5, compensation 10, rate 1/10: the defaults).
 
@@ -77,16 +75,13 @@ class FastTrack:
 
     def __call__(self, x: jax.Array) -> jax.Array:
         x = jnp.asarray(x, jnp.float32)
-        promise, compensation, rate = (
-            _constant(self, name) for name in ("promise", "compensation", "rate")
-        )
-        return x * jnp.where(x <= promise, rate, compensation)
+        rate, compensation = _constant(self, "rate"), _constant(self, "compensation")
+        return x * jnp.where(x <= _constant(self, "promise"), rate, compensation)
 
 
 @dataclasses.dataclass(frozen=True)
 class Constant:
-    """x ↦ value, whatever the limit; ``Constant(0)`` as cost and penalty leaves the ordinary bandit
-    (Remark 1).
+    """x ↦ value; with ``Constant(0)`` as cost and penalty it is the ordinary bandit (Remark 1).
 
     Example:
         >>> from jaxbandits.environments import Constant
@@ -107,8 +102,7 @@ class Constant:
 
 @pytree
 class CensoredArms(CountedArms):
-    """n arms; the learner picks an arm and a limit τ ∈ 𝓜 and sees (R, C) if C ≤ τ, else only
-    "exceeded".
+    """n arms; one picks an arm and a limit τ ∈ 𝓜 and sees (R, C) if C ≤ τ, else only "exceeded".
 
     A round gains (R − c(C))·1{C ≤ τ} − λ(τ)·1{C > τ}; this is the reward of the accountant, its
     mean is v_{i,τ}. What is spent is min(C, τ), in units of τ_max. Event ``censored`` counts rounds
@@ -152,17 +146,13 @@ class CensoredArms(CountedArms):
         return self.present[:]
 
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(reward, consumption) in ticks of the pull of ``arm`` that comes after ``n`` earlier
-        ones.
-
-        Consumption above τ_max is 2²⁴ + 1 ticks.
-        """
+        """(reward, consumption) in ticks of pull ``n`` + 1 of ``arm``; above τ_max 2²⁴ + 1 ticks."""
         reward, consumption = self.law.outcome(arm, streams.words(key, n, arm))
         return reward, jnp.minimum(consumption, OVER)
 
     def pull(
         self, state: jax.Array, action: PairAction, key: jax.Array, round: jax.Array
-    ) -> tuple[jax.Array, Outcome, CensoredFeedback, jax.Array]:
+    ) -> Pulled:
         state, outcome, feedback, _ = self._play(state, action, key)
         return state, outcome, feedback, jnp.bool_(False)
 
@@ -181,32 +171,25 @@ class CensoredArms(CountedArms):
         feedback = CensoredFeedback(
             jnp.where(exceeded, 0, reward), jnp.where(exceeded, 0, consumption), exceeded
         )
-        outcome = Outcome(
-            reward=jnp.where(exceeded, -jnp.asarray(game.penalty_ticks)[at], game.gain(feedback)),
-            cost=jnp.minimum(consumption, limit),
-            expected_reward=self.mean_gain[arm, at],
-            expected_cost=self.mean_spent[arm, at],
-            events={"censored": exceeded.astype(jnp.int32)},
-            valid=valid,
-        )
+        fine, cost = -jnp.asarray(game.penalty_ticks)[at], jnp.minimum(consumption, limit)
+        reward = jnp.where(exceeded, fine, game.gain(feedback))
+        means = self.mean_gain[arm, at], self.mean_spent[arm, at]
+        events = {"censored": exceeded.astype(jnp.int32)}
+        outcome = Outcome(reward, cost, *means, events, valid)
         return state + is_arm, outcome, feedback, consumption
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """(v_{i,τ}, E min(C, τ)/τ_max), ``[instance, n·m]``; NaN where the arm is absent."""
-        absent = ~np.asarray(self.present)[..., None]
-        flat = (self.instances, self.spec.pairs)
-        gain, spent = (
-            np.where(absent, np.nan, ticks.to_units(x)) for x in (self.mean_gain, self.mean_spent)
-        )
-        return gain.reshape(flat), spent.reshape(flat)
+        means = np.stack([ticks.to_units(x) for x in (self.mean_gain, self.mean_spent)])
+        means = np.where(np.asarray(self.present)[..., None], means, np.nan)
+        gain, spent = means.reshape(2, self.instances, self.spec.pairs)
+        return gain, spent
 
     def best_pair(self) -> list[tuple[int, float, float]]:
         """Host: (arm, limit, v*) of the best pair of every instance."""
-        gain, _ = self.values()
-        best = np.nanargmax(gain, axis=1)
-        width = len(self.game.limits)
-        places = zip(best.tolist(), gain, strict=True)
-        return [(p // width, self.game.limits[p % width], float(g[p])) for p, g in places]
+        gain, limits = self.values()[0], self.game.limits
+        places = zip(np.nanargmax(gain, axis=1).tolist(), gain, strict=True)
+        return [(p // len(limits), limits[p % len(limits)], float(g[p])) for p, g in places]
 
 
 @pytree
@@ -235,13 +218,13 @@ class RevealConsumption(AroundWorld):
         return RevealedSpec(**{f.name: getattr(inner, f.name) for f in dataclasses.fields(inner)})
 
     def check(self) -> None:
-        if not isinstance(self.arms, CensoredArms):
-            raise InputError(f"arms: {type(self.arms).__name__} given; it must be CensoredArms")
+        kind = type(self.arms).__name__
+        refuse("arms", kind, not isinstance(self.arms, CensoredArms), "CensoredArms")
         super().check()
 
     def pull(
         self, state: jax.Array, action: PairAction, key: jax.Array, round: jax.Array
-    ) -> tuple[jax.Array, Outcome, CensoredFeedback, jax.Array]:
+    ) -> Pulled:
         state, outcome, feedback, consumption = self.arms._play(state, action, key)
         return state, outcome, feedback._replace(consumption=consumption), jnp.bool_(False)
 
@@ -265,8 +248,7 @@ class Marginal(Protocol):
 
 @pytree
 class CopulaLaw(Law):
-    """C = F_C⁻¹(Φ(z)), R = F_R⁻¹(Φ(y)), (z, y) standard normal with correlation κ; all integer
-    arithmetic.
+    """C = F_C⁻¹(Φ(z)), R = F_R⁻¹(Φ(y)), (z, y) normal with correlation κ; integer arithmetic.
 
     y = κ z + √(1 − κ²) e: word 0 draws e, word 1 draws z. The CDF of either marginal is right to
     3·10⁻⁵ (by test).
@@ -292,17 +274,15 @@ def _scaled(z: jax.Array, factor: jax.Array) -> jax.Array:
 
 
 def _looked_up(table: Any, arm: jax.Array, z: jax.Array) -> jax.Array:
-    # Beyond ±8 the outermost cell; its last point, not one more, or the cell would be outside of
-    # the table.
+    # Beyond ±8 the outermost cell up to its last point: one more would be outside of the table.
     above = jnp.clip(z + (_HALF << _Z_BITS), 0, (2 * _HALF << _Z_BITS) - 1)
     cell = above >> _CELL_BITS
-    fraction = (above & ((1 << _CELL_BITS) - 1)).astype(jnp.uint32) << np.uint32(
-        beta.FRACTION_BITS - _CELL_BITS
-    )
+    rest, shift = above & ((1 << _CELL_BITS) - 1), np.uint32(beta.FRACTION_BITS - _CELL_BITS)
+    fraction = rest.astype(jnp.uint32) << shift
     return beta.interpolate(table[arm, cell], table[arm, cell + 1], fraction)
 
 
-@functools.cache
+@cache
 def _normal_knots() -> np.ndarray:
     from scipy import special  # slow to import
 
@@ -332,10 +312,6 @@ def copula_arms(
 
     True means v_{i,τ} are quadratures in float64 of the tabulated law.
 
-    Raises:
-        InputError: marginals outside their range, shapes that differ, κ outside (−1, 1), and all of
-            :meth:`CensoredSpec.of`.
-
     Example:
         >>> from scipy import stats
         >>> import jaxbandits as jb
@@ -347,73 +323,67 @@ def copula_arms(
         [(1, 1.0)]
     """
     rewards, consumptions = _nested("reward", reward), _nested("consumption", consumption)
-    if [len(x) for x in rewards] != [len(x) for x in consumptions] or len(
-        {len(x) for x in rewards}
-    ) != 1:
-        raise InputError(
-            "reward, consumption: they must be [arm] or [instance][arm], with as many of each"
-        )
+    widths = [len(x) for x in rewards], [len(x) for x in consumptions]
+    misfit = widths[0] != widths[1] or len(set(widths[0])) != 1
+    must = "[arm] or [instance][arm], with as many of each"
+    refuse("reward, consumption", widths, misfit, must)
     shape = (len(rewards), len(rewards[0]))
     rho = numbers("correlation", correlation)
     try:
         kappa = np.broadcast_to(rho, shape)
     except ValueError:
         raise bad("correlation", correlation, f"one number, or of shape {shape}") from None
-    if not (np.rint(np.abs(kappa) * 2**_RHO_BITS) < 2**_RHO_BITS).all():
-        raise bad("correlation", kappa.tolist(), "in (-1, 1), also when rounded to 2**-15")
+    wrong = ~(np.rint(np.abs(kappa) * 2**_RHO_BITS) < 2**_RHO_BITS)
+    refuse("correlation", kappa, wrong, "in (-1, 1), also when rounded to 2**-15")
     spec = CensoredSpec.of(len(rewards[0]), limits, cost, penalty, tau_max)
     # The mixture of two normal draws in whole numbers of 2⁻¹⁵: the same outcomes in every program.
     law = CopulaLaw(
-        reward=_tables(rewards, _reward_knots),
-        consumption=_tables(
-            consumptions, lambda i, k, law: _consumption_knots(i, k, law, spec.tau_max)
-        ),
+        reward=_tables("reward", rewards, _reward_knots),
+        consumption=_tables("consumption", consumptions, partial(_consumption_knots, spec.tau_max)),
         kappa=np.rint(kappa * 2**_RHO_BITS).astype(np.int32),
         rest=np.rint(np.sqrt(1 - kappa**2) * 2**_RHO_BITS).astype(np.int32),
     )
-    gain, spent = _means(spec, law)
-    return CensoredArms(
-        law=law,
-        mean_gain=ticks.from_units(gain).astype(np.int32),
-        mean_spent=ticks.from_units(spent).astype(np.int32),
-        present=np.ones(shape, bool),
-        game=spec,
-    )
+    gain, spent = (ticks32(x) for x in _means(spec, law))
+    return CensoredArms(law, gain, spent, np.ones(shape, bool), spec)
 
 
 def _nested(name: str, laws: Sequence[Any]) -> list[list[Any]]:
     rows = list(laws) if isinstance(laws, (list, tuple, np.ndarray)) else []
     rows = rows if rows and isinstance(rows[0], (list, tuple)) else [rows]
-    if not all(isinstance(row, (list, tuple)) and row for row in rows):
-        raise bad(name, laws, "a list of laws, one per arm, or one such list per instance")
+    wrong = not all(isinstance(row, (list, tuple)) and row for row in rows)
+    refuse(name, laws, wrong, "a list of laws, one per arm, or one such list per instance")
+    must = "a law with a method ppf, such as scipy.stats.beta(2, 3)"
     for i, row in enumerate(rows):
         for k, law in enumerate(row):
-            if not callable(getattr(law, "ppf", None)):
-                must = "a law with a method ppf, such as scipy.stats.beta(2, 3)"
-                raise bad(f"{name}[{i}][{k}]", law, must)
+            refuse(f"{name}[{i}][{k}]", law, not callable(getattr(law, "ppf", None)), must)
     return [list(row) for row in rows]
 
 
-def _tables(laws: list[list[Any]], knots: Callable[[int, int, Any], np.ndarray]) -> np.ndarray:
-    return np.stack([[knots(i, k, law) for k, law in enumerate(row)] for i, row in enumerate(laws)])
+def _tables(
+    name: str, laws: list[list[Marginal]], knots: Callable[[str, Marginal], np.ndarray]
+) -> np.ndarray:
+    places = [[(f"{name}[{i}][{k}]", x) for k, x in enumerate(row)] for i, row in enumerate(laws)]
+    return np.stack([[knots(*place) for place in row] for row in places])
 
 
-def _reward_knots(i: int, k: int, law: Marginal) -> np.ndarray:
+def _on_grid(place: str, law: Marginal) -> np.ndarray:
     from scipy import special  # slow to import
 
-    x = numbers(f"reward[{i}][{k}].ppf", law.ppf(special.ndtr(_GRID)))
-    if x.shape != _GRID.shape or not ((x >= -1e-12) & (x <= 1 + 1e-12)).all():
-        raise bad(f"reward[{i}][{k}]", law, "a law on [0, 1]")
-    return ticks.from_units(np.clip(x, 0, 1)).astype(np.int32)
+    x = numbers(f"{place}.ppf", law.ppf(special.ndtr(_GRID)))
+    refuse(place, law, x.shape != _GRID.shape, "a law whose ppf has the shape of its argument")
+    return x
 
 
-def _consumption_knots(i: int, k: int, law: Marginal, tau_max: float) -> np.ndarray:
-    from scipy import special  # slow to import
+def _reward_knots(place: str, law: Marginal) -> np.ndarray:
+    x = _on_grid(place, law)
+    refuse(place, law, not ((x >= -1e-12) & (x <= 1 + 1e-12)).all(), "a law on [0, 1]")
+    return ticks32(np.clip(x, 0, 1))
 
+
+def _consumption_knots(tau_max: float, place: str, law: Marginal) -> np.ndarray:
     with np.errstate(over="ignore"):
-        x = numbers(f"consumption[{i}][{k}].ppf", law.ppf(special.ndtr(_GRID))) / tau_max
-    if x.shape != _GRID.shape or not (x >= 0).all():  # also if NaN
-        raise bad(f"consumption[{i}][{k}]", law, "a law on [0, ∞)")
+        x = _on_grid(place, law) / tau_max
+    refuse(place, law, not (x >= 0).all(), "a law on [0, ∞)")  # also if NaN
     knots = ticks.floor_from_units(np.minimum(x, 2.0))
     # No cell may rise by more than one unit, which is what interpolation holds exactly.
     steps = np.arange(knots.size, dtype=np.int64) * ticks.ONE
@@ -427,9 +397,8 @@ def _means(spec: CensoredSpec, law: CopulaLaw) -> tuple[np.ndarray, np.ndarray]:
     for i in range(instances):
         for k in range(arms):
             kappa, rest = law.kappa[i, k] / 2**_RHO_BITS, law.rest[i, k] / 2**_RHO_BITS
-            gain[i, k], spent[i, k] = _arm_means(
-                spec, law.reward[i, k], law.consumption[i, k], kappa, rest
-            )
+            of_arm = law.reward[i, k], law.consumption[i, k], kappa, rest
+            gain[i, k], spent[i, k] = _arm_means(spec, *of_arm)
     return gain, spent
 
 
@@ -449,17 +418,12 @@ def _arm_means(
     z = edges[:-1, None] + half * (node + 1)
     mass = half * weight * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
     e, share = np.polynomial.hermite_e.hermegauss(100)
-    mean_reward = (
-        np.interp(kappa * z[..., None] + rest * e, _GRID, reward)
-        @ (share / share.sum())
-        / ticks.ONE
-    )
+    rewards = np.interp(kappa * z[..., None] + rest * e, _GRID, reward)
+    mean_reward = rewards @ (share / share.sum()) / ticks.ONE
     amount = np.interp(z, _GRID, consumption)
     with jax.ensure_compile_time_eval():
-        charge = (
-            np.asarray(spec.cost_ticks(jnp.asarray(amount.astype(np.int32))), np.float64)
-            / ticks.ONE
-        )
+        charge = np.asarray(spec.cost_ticks(jnp.asarray(amount.astype(np.int32))), np.float64)
+    charge = charge / ticks.ONE
 
     def up_to(integrand: np.ndarray) -> np.ndarray:  # cumulated over the parts, read at the limits
         return np.cumsum((mass * integrand).sum(axis=1))[31:]
@@ -491,10 +455,6 @@ def row_arms(
 
     True means are exact averages over the rows.
 
-    Raises:
-        InputError: an arm without rows, lengths that differ, values out of range, and all of
-            :meth:`CensoredSpec.of`.
-
     Example:
         >>> from jaxbandits.environments import Linear, row_arms
         >>> fast = ([1.0, 0.0], [2.0, float("inf")])
@@ -506,31 +466,21 @@ def row_arms(
     read = logged("rows", rows)
     width = max(len(instance) for instance in read)
     spec = CensoredSpec.of(width, limits, cost, penalty, tau_max)
-    checked = [
-        [_checked(i, k, *arm) for k, arm in enumerate(instance)] for i, instance in enumerate(read)
-    ]
-    depth = max(r.size for instance in checked for r, _ in instance)
-    shape = (len(checked), width)
+    depth = max(r.size for instance in read for r, _ in instance)
+    shape = (len(read), width)
     reward, consumption = (np.zeros((*shape, depth), np.int32) for _ in range(2))
     size, present = np.ones(shape, np.int32), np.zeros(shape, bool)
     gain, spent = (np.zeros((*shape, len(spec.limits)), np.int32) for _ in range(2))
-    for i, instance in enumerate(checked):
+    for i, instance in enumerate(read):
         for k, (r, c) in enumerate(instance):
+            check_unit(f"rows[{i}][{k}] rewards", r, rows=True)
+            refuse(f"rows[{i}][{k}] consumptions", c, ~(c >= 0), "at least 0 (inf allowed)")
             n = r.size
             reward[i, k, :n], consumption[i, k, :n] = ticks.from_units(r), spec.consumption_ticks(c)
             size[i, k], present[i, k] = n, True
             gain[i, k], spent[i, k] = _row_means(spec, reward[i, k, :n], consumption[i, k, :n])
     law = RowsLaw(reward, consumption, size)
     return CensoredArms(law=law, mean_gain=gain, mean_spent=spent, present=present, game=spec)
-
-
-def _checked(i: int, k: int, r: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    check_unit(f"rows[{i}][{k}] rewards", r, rows=True)
-    if not (c >= 0).all():
-        raise InputError(
-            f"rows[{i}][{k}] consumptions: {c[~(c >= 0)][0]:g} given; it must be at least 0 (inf allowed)"
-        )
-    return r, c
 
 
 def _row_means(
@@ -581,8 +531,7 @@ def g1(
     cost: CostFunction = Linear(0.1),
     penalty: CostFunction = FastTrack(),
 ) -> CensoredArms:
-    """The stand-in instances G1, one per name. **Ours, not the authors'**: the paper's supplement
-    was not to be had.
+    """The stand-in instances G1, one per name. **Ours**: the paper's supplement was not to be had.
 
     (z, y) standard normal with correlation κ = 0.6, −0.6, 0; arm i = 1 … n has C = ½·exp(2(z +
     q_i)) with q_i = −0.4 + 0.08(i − 1) + δ and R = Φ(b_i + 0.6 y) with b_i = −0.8 + 0.26(i − 1).
@@ -597,9 +546,6 @@ def g1(
         cost: default x/10, as in the paper.
         penalty: default x/10 up to 0.5 and 10x above, as in the paper.
 
-    Raises:
-        InputError: another name, or fewer than 1 arms; see also :func:`copula_arms`.
-
     Source: ours; constraints from §5.1 and its table.
 
     Example:
@@ -609,30 +555,18 @@ def g1(
     """
     from scipy import stats  # slow to import, and only needed here
 
-    if not isinstance(names, (list, tuple)) or not names:
-        raise bad("names", names, "a list of " + " or ".join(map(repr, G1_NAMES)))
+    wrong = not isinstance(names, (list, tuple)) or not names
+    refuse("names", names, wrong, "a list of " + " or ".join(map(repr, G1_NAMES)))
     for name in names:
         one_of("names", name, G1_NAMES)
     whole_number("arms", arms, 1, 2**20 - 1, "2**20 - 1")
     level = np.linspace(0.0, 9.0, int(arms)) if arms > 1 else np.array([4.5])
+    places: Any = limits
     if isinstance(limits, (int, np.integer)):
         count = whole_number("limits", limits, 1, 2**24, "2**24")
-        values: Any = np.arange(1, count + 1) / count
-    else:
-        values = limits
+        places = np.arange(1, count + 1) / count
     reward = [ProbitNormal(-0.8 + 0.26 * x, 0.6) for x in level]
-    consumption = [
-        [
-            stats.lognorm(2.0, scale=0.5 * np.exp(2 * (-0.4 + 0.08 * x + _SHIFT[name])))
-            for x in level
-        ]
-        for name in names
-    ]
-    return copula_arms(
-        [reward] * len(names),
-        consumption,
-        [[_KAPPA[name]] for name in names],
-        limits=values,
-        cost=cost,
-        penalty=penalty,
-    )
+    shifted = [[-0.4 + 0.08 * x + _SHIFT[name] for x in level] for name in names]
+    seconds = [[stats.lognorm(2.0, scale=0.5 * np.exp(2 * q)) for q in row] for row in shifted]
+    laws = [reward] * len(names), seconds, [[_KAPPA[name]] for name in names]
+    return copula_arms(*laws, limits=places, cost=cost, penalty=penalty)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
@@ -15,12 +15,12 @@ from jaxbandits._numerics.knapsack_lp import solved
 from jaxbandits.constraints import LAST_PULLS, Horizon, TotalBudget, in_prices
 from jaxbandits.core import ticks
 from jaxbandits.core.capabilities import own_method
-from jaxbandits.core.checks import InputError, bad, numbers
-from jaxbandits.core.protocol import NEVER, Constraint, Feedback, Outcome, Possible
+from jaxbandits.core.checks import InputError, numbers, refuse
+from jaxbandits.core.protocol import NEVER, Constraint, Feedback, Possible, Pulled, unknown
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
-from jaxbandits.environments.finite import AddressedArms
+from jaxbandits.environments.finite import AddressedArms, AroundWorld
 from jaxbandits.environments.table import RequestTable
 
 _MOST_ROUND = 2**30
@@ -34,9 +34,8 @@ class Sold(NamedTuple):
 
 
 @pytree
-class Stocked(AddressedArms):
-    """Arms with a limited number of pulls, with a budget of their own, or open only in some
-    rounds.
+class Stocked(AddressedArms, AroundWorld):
+    """Arms with a limited number of pulls, a budget of their own, or open only in some rounds.
 
     Arm k is open in round t if
 
@@ -74,9 +73,8 @@ class Stocked(AddressedArms):
     shown: ArrayLike = leaf(default=None)  # bool[I, S, K]: which arms are open in it
     last_pull: str = static(default="counts")
 
-    may_wait: ClassVar[bool] = (
-        True  # its benchmarks sit rounds out where that pays, so that they hold with a null arm
-    )
+    # Its benchmarks sit rounds out where that pays, so that they hold with a null arm.
+    may_wait: ClassVar[bool] = True
 
     @classmethod
     def of(
@@ -88,7 +86,7 @@ class Stocked(AddressedArms):
         at: Any = (),
         last_pull: str = "counts",
     ) -> Self:
-        """Limits for a world's arms; each is optional.
+        """Limits for a world's arms: one at least.
 
         Args:
             world: arms whose outcomes are addressed, such as
@@ -99,40 +97,29 @@ class Stocked(AddressedArms):
             money: b > 0, what each arm may cost in all (∞: no limit), same shapes. One cost only.
             shown: which arms are open in each part of the schedule, ``[part, K]`` or ``[instance,
                 part, K]``. The last part has no end.
-            at: the first rounds of all parts but the first, ``[part − 1]`` or ``[instance, part −
-                1]``, increasing.
+            at: the first rounds of all parts but the first, increasing, ``[part − 1]`` or with
+                instances before them.
             last_pull: ``"counts"``: the pull that reaches an arm's money counts in full;
                 ``"forfeits"``: one that goes beyond it earns nothing and costs what is left of it.
-
-        Raises:
-            InputError: another kind of world, shapes that do not fit, numbers out of range, neither
-                ``pulls``, ``money`` nor ``shown``.
         """
-        if not isinstance(world, (AddressedArms, RequestTable)):
-            must = "arms whose outcomes are addressed, such as FiniteArms, or a RequestTable"
-            raise bad("world", type(world).__name__, must)
-        is_table = isinstance(world, RequestTable)
+        kind, is_table = type(world).__name__, isinstance(world, RequestTable)
         base, *methods = (RequestTable, "open") if is_table else (AddressedArms, "open", "opening")
-        if own_method(world, base, *methods) is not None:
-            must = "arms that never close; all limits are given at once"
-            raise bad("world", type(world).__name__, must)
-        if (shape := np.shape(world.values()[0])) != (world.instances, world.spec.arms):
-            must = "one that tells the means of each of its arms, such as FiniteArms"
-            raise bad("world", type(world).__name__, must)
+        closes = not isinstance(world, base) or own_method(world, base, *methods) is not None
+        must = "arms that never close, addressed ones or a RequestTable"
+        refuse("world", kind, closes, must)
+        shape = world.instances, world.spec.arms
+        untold = np.shape(world.values()[0]) != shape
+        must = "one that tells the means of each of its arms, such as FiniteArms"
+        refuse("world", kind, untold, must)
         if pulls is None and money is None and shown is None:
             raise InputError("pulls, money, shown: none given; one of them must be")
-        stock = np.full(shape, NEVER)
-        if pulls is not None:
-            limits = _per_arm("pulls", pulls, shape)
-            if ((limits < 0) | (np.isfinite(limits) & (limits != np.rint(limits)))).any():
-                must = "whole numbers of at least 0, or infinity where there is no limit"
-                raise bad("pulls", pulls, must)
-            stock = np.minimum(limits, NEVER).astype(np.int32)
+        stock = _per_arm("pulls", np.inf if pulls is None else pulls, shape)
+        wrong = (stock < 0) | (np.isfinite(stock) & (stock != np.rint(stock)))
+        refuse("pulls", stock, wrong, "whole numbers of at least 0, or infinity: no limit")
         purse = None
         if money is not None:
             amount = _per_arm("money", money, shape)
-            if not (amount > 0).all():
-                raise bad("money", money, "above 0, or infinity where there is no limit")
+            refuse("money", amount, ~(amount > 0), "above 0, or infinity: no limit")
             amount = np.minimum(amount, 2.0**30)
             whole, prices = ticks.floor_from_units(amount), world.prices()
             if prices is not None and prices.shape == whole.shape:  # each arm by its own price
@@ -142,17 +129,22 @@ class Stocked(AddressedArms):
         starts = table = None
         if shown is not None:
             table = np.asarray(shown)
-            if table.dtype != np.bool_ or table.ndim not in (2, 3) or table.shape[-1] != shape[1]:
-                must = f"bool[part, {shape[1]}], or one per instance"
-                raise bad("shown", f"{table.dtype}{list(table.shape)}", must)
+            fits = table.dtype == np.bool_ and table.ndim in (2, 3) and table.shape[-1] == shape[1]
+            given = f"{table.dtype}{list(table.shape)}"
+            refuse("shown", given, not fits, f"bool[part, {shape[1]}], or one per instance")
             table = np.broadcast_to(table, (shape[0], *table.shape[-2:])).copy()
             starts = first_rounds(at, shape[0], table.shape[1])
+        stock = np.minimum(stock, NEVER).astype(np.int32)
         return cls(world, stock, purse, starts, table, last_pull)
 
     @property
     def addressed(self) -> bool:  # type: ignore[override]
         """True if no arm has its own money: then pulls and the round decide who is open."""
         return self.purse is None and getattr(self.arms, "addressed", False)
+
+    @property
+    def world(self) -> Any:
+        return self.arms
 
     @property
     def spec(self) -> FiniteSpec:
@@ -163,20 +155,14 @@ class Stocked(AddressedArms):
         return 0 if self.starts is None else int(np.max(self.starts))
 
     def check(self) -> None:
-        self.arms.check()
+        super().check()
         one_of("last_pull", self.last_pull, LAST_PULLS)
-        if self.purse is not None and self.spec.resources is not None:
-            must = "given where an arm has one cost"
-            raise bad("money", f"a world of {self.spec.resources} costs", must)
-
-    def largest(self, action: Any) -> tuple[int, int]:
-        return self.arms.largest(action)
+        several = self.purse is not None and self.spec.resources is not None
+        given = f"a world of {self.spec.resources} costs"
+        refuse("money", given, several, "given where an arm has one cost")
 
     def available(self) -> jax.Array:
         return self.arms.available()
-
-    def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
-        return self.arms.context(key, round)
 
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
         return self.arms.means(arm)
@@ -192,8 +178,10 @@ class Stocked(AddressedArms):
     def open(self, state: Any, round: jax.Array) -> jax.Array:
         if self.purse is None:
             return super().open(state, round)  # type: ignore[return-value]
-        empty = ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
-        return super().open(state.pulls, round) & ~empty  # type: ignore[operator]
+        return super().open(state.pulls, round) & ~self._is_empty(state)  # type: ignore[operator]
+
+    def _is_empty(self, state: Sold) -> jax.Array:
+        return ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
 
     def _part(self, round: jax.Array) -> jax.Array:
         return jnp.sum((self.starts[:] <= round).astype(jnp.int32), dtype=jnp.int32) - 1
@@ -205,7 +193,7 @@ class Stocked(AddressedArms):
         pulls = state if self.purse is None else state.pulls
         sold = (pulls >= self.stock[:]) | ~self.available()
         if self.purse is not None:
-            sold = sold | ticks.reached(state.spent, jax.tree.map(lambda x: x[:], self.purse))
+            sold = sold | self._is_empty(state)
         starts, table = self.starts[:], self.shown[:]
         opens = jnp.any(table & (~table[self._part(round)] & ~sold)[None], axis=1)
         return jnp.min(jnp.where(opens & (starts > round), starts, NEVER))
@@ -217,51 +205,32 @@ class Stocked(AddressedArms):
     def summary(self, state: Any) -> dict[str, jax.Array]:
         return {"pulls": state if self.purse is None else state.pulls}
 
-    def pull(
-        self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array
-    ) -> tuple[Any, Outcome, Feedback, jax.Array]:
+    def pull(self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array) -> Pulled:
         arm = jnp.clip(action, 0, self.spec.arms - 1)
-        valid = self.open(state, round)[arm]
+        pulls = state if self.purse is None else state.pulls
+        pulls, outcome, feedback, empty = self.arms.pull(pulls, action, key, round)
+        outcome = outcome._replace(valid=outcome.valid & self.open(state, round)[arm])
         if self.purse is None:
-            after, outcome, feedback, empty = self.arms.pull(state, action, key, round)
-            return after, outcome._replace(valid=outcome.valid & valid), feedback, empty
-        pulls, outcome, feedback, empty = self.arms.pull(state.pulls, action, key, round)
-        rest = ticks.minus(
-            jax.tree.map(lambda x: x[arm], self.purse), jax.tree.map(lambda x: x[arm], state.spent)
-        )
+            return pulls, outcome, feedback, empty
+        purse, spent = jax.tree.map(lambda x: x[arm], (self.purse, state.spent))
+        rest = ticks.minus(purse, spent)
         reward, cost = feedback
         if self.last_pull == "forfeits":
             beyond = ticks.exceeds(ticks.add(ticks.zero(), cost), rest)
             # What is left is less than a cost here, so it is the part of one unit.
             reward, cost = jnp.where(beyond, 0, reward), jnp.where(beyond, rest.part, cost)
-            outcome = outcome._replace(
-                reward=reward,
-                cost=cost,
-                expected_reward=jnp.where(beyond, 0, outcome.expected_reward),
-            )
+            expected = jnp.where(beyond, 0, outcome.expected_reward)
+            outcome = outcome._replace(reward=reward, cost=cost, expected_reward=expected)
         is_arm = jax.lax.iota(jnp.int32, self.spec.arms) == arm
         spent = ticks.add(state.spent, jnp.where(is_arm, cost, 0))
-        outcome = outcome._replace(valid=outcome.valid & valid)
         return Sold(pulls, spent), outcome, Feedback(reward, cost), empty
-
-    def values(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.arms.values()
-
-    def prices(self) -> np.ndarray | None:
-        return self.arms.prices()
-
-    def listed_costs(self) -> np.ndarray | None:
-        return self.arms.listed_costs()
 
     def most(self, constraint: Constraint, instance: int = 0) -> float:
         """Host: the most an instance can earn by a constraint's end (:meth:`benchmarks`)."""
         ready = constraint.prepare(self)
-        end = ticks.to_units(ticks.join(jax.tree.map(np.asarray, ready.end())))
-        return float(
-            self.benchmarks(ready, end[:, None])["moving"](
-                np.array([instance]), end[[instance], None]
-            ).item()
-        )
+        end = ticks.to_units(ticks.join(jax.tree.map(np.asarray, ready.end())))[:, None]
+        value = self.benchmarks(ready, end)["moving"]
+        return float(value(np.array([instance]), end[[instance]]).item())
 
     def _most_pulls(self) -> np.ndarray:
         """Host: the most pulls of each arm that can earn, in the mean, ``[instance, arm]``."""
@@ -292,13 +261,12 @@ class Stocked(AddressedArms):
 
         :math:`x_{sk}` pulls of arm k in part s of :math:`L_s` rounds, 0 where it is closed, and
         :math:`b'_k` the most of its money that can be used: by Wald's identity the mean number of
-        pulls is the mean money used by :math:`c_k`, and the last pull may go beyond
-        :math:`b_k`, by less than one cost. Without
-        a schedule that is the greedy knapsack: arms by falling :math:`\\mu_k / c_k`, each until it
-        is sold out; with rounds as the clock c = 1. ``"fixed"``: the best single arm. V is concave,
-        and what a lane has pulled is one of its x, with the clock at its conditional mean: so no
-        lane has a regret below 0 where stock or a schedule closes arms. (An arm's money is reached
-        by random costs, so there the mean over lanes is not below 0.)
+        pulls is the mean money used by :math:`c_k`, and the last pull may go beyond :math:`b_k`, by
+        less than one cost. Without a schedule that is the greedy knapsack: arms by falling
+        :math:`\\mu_k / c_k`, each until it is sold out; with rounds as the clock c = 1. ``"fixed"``:
+        the best single arm. V is concave, and what a lane has pulled is one of its x, with the
+        clock at its conditional mean: so no lane has a regret below 0 where stock or a schedule
+        closes arms. (An arm's money is reached by random costs: there the mean of lanes has none.)
 
         Args:
             constraint: prepared. For others than :class:`~jaxbandits.Horizon` and
@@ -306,17 +274,12 @@ class Stocked(AddressedArms):
                 values are NaN, and so are regrets.
             clock: in units, ``[instance, mark]``.
         """
-        money = isinstance(constraint, TotalBudget)
-        by_context = getattr(self.spec, "context", None) is not None
         is_solved = isinstance(constraint, (TotalBudget, Horizon)) and self.resources is None
-        if by_context or not is_solved:
-            nothing = np.full((*clock.shape, 2), np.nan)
-            return {
-                name: functools.partial(_tangent, nothing, clock) for name in ("moving", "fixed")
-            }
+        if self.spec.context is not None or not is_solved:
+            return {"moving": unknown, "fixed": unknown}
         (reward, cost), limit = self.values(), self._most_pulls()
-        price = cost if money else np.ones_like(cost)
-        tables: dict[str, list[np.ndarray]] = {"moving": [], "fixed": []}
+        price = cost if isinstance(constraint, TotalBudget) else np.ones_like(cost)
+        best, alone = np.empty((2, *clock.shape, 2))
         for i in range(self.instances):
             exists = ~np.isnan(reward[i])
             r, c, m = reward[i][exists], price[i][exists], limit[i][exists]
@@ -324,12 +287,16 @@ class Stocked(AddressedArms):
             if self.starts is not None:
                 lengths = np.append(np.diff(np.asarray(self.starts)[i]), np.inf)
                 parts = lengths, np.asarray(self.shown)[i][:, exists]
-            tables["moving"].append(bought(r, c, m, clock[i], parts))
-            tables["fixed"].append(_best_alone(r, c, m, clock[i], parts))
-        return {
-            name: functools.partial(_tangent, np.asarray(x, np.float64), clock)
-            for name, x in tables.items()
-        }
+            best[i] = bought(r, c, m, clock[i], parts)
+            one_by_one = []
+            for k in range(r.size):
+                arm = slice(k, k + 1)
+                own_parts = None if parts is None else (parts[0], parts[1][:, arm])
+                one_by_one.append(bought(r[arm], c[arm], m[arm], clock[i], own_parts))
+            each = np.stack(one_by_one)
+            alone[i] = each[each[..., 0].argmax(0), np.arange(len(clock[i]))]
+        tables = {"moving": best, "fixed": alone}
+        return {name: partial(_tangent, table, clock) for name, table in tables.items()}
 
 
 def _tangent(
@@ -343,49 +310,21 @@ def _tangent(
 def first_rounds(at: Any, instances: int, parts: int) -> np.ndarray:
     """First rounds ``i32[instance, part]`` from those of all parts but the first."""
     later = numbers("at", at) if np.size(at) else np.zeros((0,))
-    if (
-        later.ndim not in (1, 2)
-        or later.shape[-1] != parts - 1
-        or later.shape[:-1] not in ((), (instances,))
-    ):
-        must = f"[{parts - 1}] or [{instances}, {parts - 1}], one for each part but the first"
-        raise InputError(f"at: shape {np.shape(at)} given; it must be {must}")
+    misfit = later.shape not in ((parts - 1,), (instances, parts - 1))
+    must = f"[{parts - 1}] or [{instances}, {parts - 1}], one for each part but the first"
+    refuse("at", f"shape {np.shape(at)}", misfit, must)
     first = np.concatenate([np.ones((*later.shape[:-1], 1)), later], axis=-1)
-    if ((np.diff(first) < 1) | (later != np.rint(later)) | ~(later <= _MOST_ROUND)).any():
-        raise bad("at", at, "increasing whole numbers from 2 to 2**30")
+    wrong = (np.diff(first) < 1) | (later != np.rint(later)) | ~(later <= _MOST_ROUND)
+    refuse("at", later, wrong, "increasing whole numbers from 2 to 2**30")
     return np.broadcast_to(first, (instances, parts)).astype(np.int32)
 
 
 def _per_arm(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
     table = np.asarray(values, np.float64)
-    if table.shape not in ((), shape, shape[1:]) or np.isnan(table).any():
-        must = f"one number, or numbers of the shape {list(shape[1:])} or {list(shape)}"
-        raise bad(name, values, must)
+    wrong = table.shape not in ((), shape, shape[1:]) or bool(np.isnan(table).any())
+    must = f"one number, or numbers of the shape {list(shape[1:])} or {list(shape)}"
+    refuse(name, values, wrong, must)
     return np.broadcast_to(table, shape)
-
-
-def _best_alone(
-    reward: np.ndarray,
-    cost: np.ndarray,
-    limit: np.ndarray,
-    clock: np.ndarray,
-    parts: tuple[np.ndarray, np.ndarray] | None,
-) -> np.ndarray:
-    """(V, slope) of the best single arm at each clock, ``[mark, 2]``."""
-    if parts is not None:
-        by_arm = [
-            bought(reward[[k]], cost[[k]], limit[[k]], clock, (parts[0], parts[1][:, [k]]))
-            for k in range(reward.size)
-        ]
-    else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.where(clock[:, None] < cost * limit, reward / cost, 0.0)
-            value = np.where(
-                slope > 0, slope * clock[:, None], np.where(reward > 0, limit * reward, 0.0)
-            )
-        by_arm = list(np.moveaxis(np.stack([value, slope], axis=-1), 1, 0))
-    alone = np.stack(by_arm)
-    return alone[alone[..., 0].argmax(0), np.arange(len(clock))]
 
 
 def bought(
@@ -397,9 +336,8 @@ def bought(
 ) -> np.ndarray:
     """(V, slope) of :meth:`Stocked.benchmarks` for arms ``[K]`` at each clock, ``[…, 2]``.
 
-    ``parts`` are lengths ``[S]`` and who is open. V is a line between corners where no schedule
-    says who is open, or all that it says is how many rounds there are; else a linear program is
-    solved for each clock.
+    ``parts`` are lengths ``[S]`` and who is open. V is a broken line where no schedule says who is
+    open, or says how many rounds there are only; else a linear program is solved for each clock.
     """
     open_parts = [] if parts is None else np.flatnonzero(parts[1].any(axis=1)).tolist()
     if parts is None:
@@ -416,9 +354,8 @@ def bought(
         values = free + np.append(0.0, np.cumsum(widths * slopes))
     at = np.searchsorted(ends[1:], clock, side="right")
     slope = np.append(slopes, 0.0)[at]
-    return np.stack(
-        [values[at] + slope * np.where(slope > 0, clock - ends[at], 0.0), slope], axis=-1
-    )
+    value = values[at] + slope * np.where(slope > 0, clock - ends[at], 0.0)
+    return np.stack([value, slope], axis=-1)
 
 
 def _by_ratio(
@@ -426,12 +363,9 @@ def _by_ratio(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Greedy knapsack: (reward at no cost, each arm's spending and ratio, best ratio first)."""
     paid, free = (reward > 0) & (cost > 0), (reward > 0) & (cost <= 0)
-    cost = cost[paid]
-    gift = float((limit[free] * reward[free]).sum())
-    reward = reward[paid]
-    limit = limit[paid]
-    order = np.argsort(-reward / cost, kind="stable")
-    return gift, (limit * cost)[order], (reward / cost)[order]
+    ratio, width = reward[paid] / cost[paid], limit[paid] * cost[paid]
+    order = np.argsort(-ratio, kind="stable")
+    return float((limit[free] * reward[free]).sum()), width[order], ratio[order]
 
 
 def _by_round(

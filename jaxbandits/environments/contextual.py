@@ -17,12 +17,12 @@ from jaxbandits._numerics.means import LogisticMeans as LogisticMeans
 from jaxbandits._numerics.means import Means as Means
 from jaxbandits._numerics.normal import standard_normal
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, whole_number
-from jaxbandits.core.protocol import Constraint, Feedback, Outcome, Possible
+from jaxbandits.core.checks import refuse, whole_number
+from jaxbandits.core.protocol import Constraint, Feedback, Outcome, Possible, Pulled
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, presence
-from jaxbandits.environments.finite import CountedArms
+from jaxbandits.environments.finite import CountedArms, arm_words
 from jaxbandits.environments.noise import Bernoulli, Noise
 from jaxbandits.environments.table import (
     DrawnRows,
@@ -43,8 +43,7 @@ _COINS = Bernoulli()
 
 
 class ContextLaw:
-    """A distribution of contexts: the features of a request, ``f32[d]``, or ``f32[K, d]`` with a row
-    for each arm.
+    """A distribution of contexts: features of a request ``f32[d]``, or of each arm ``f32[K, d]``.
 
     Leaves carry a leading instance axis, as an environment's do.
 
@@ -78,31 +77,35 @@ class ContextLaw:
         return None
 
 
-def _normals(shape: tuple[int, ...], clip: float, key: jax.Array, round: jax.Array) -> jax.Array:
-    """Standard normals cut off at ±``clip``, feature i of arm k at (round, i/2 + 2¹⁶ k)."""
-    arms, d = shape if len(shape) == 2 else (1, shape[0])
-    block = jax.lax.iota(jnp.uint32, (d + 1) // 2)
-    place = block[None, :] | (jax.lax.iota(jnp.uint32, arms)[:, None] << 16)
-    words = jax.vmap(lambda at: streams.words(key, round, at))(place.ravel()).reshape(arms, -1)[
-        :, :d
-    ]
-    x = standard_normal(words, clip).reshape(shape)
-    # Through the choice no compiler moves their constant factor to a later product.
-    return jnp.where(jnp.isnan(x), 0, x)
+class _Normals(ContextLaw):
+    """Laws made of standard normals, ``d`` for all arms or for each of ``arms``."""
 
+    d: int
+    arms: int | None
 
-def _shape(d: int, arms: int | None) -> tuple[int, ...]:
-    return (d,) if arms is None else (arms, d)
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return (self.d,) if self.arms is None else (self.arms, self.d)
 
+    def check(self) -> None:
+        whole_number("d", self.d, 1, _MOST_FEATURES)
+        if self.arms is not None:
+            whole_number("arms", self.arms, 1, _MOST_FEATURES - 1)
 
-def _check_shape(d: Any, arms: Any) -> None:
-    whole_number("d", d, 1, _MOST_FEATURES)
-    if arms is not None:
-        whole_number("arms", arms, 1, _MOST_FEATURES - 1)
+    def normals(self, clip: float, key: jax.Array, round: jax.Array) -> jax.Array:
+        """Standard normals cut off at ±``clip``, feature i of arm k at (round, i/2 + 2¹⁶ k)."""
+        arms = self.arms or 1
+        block = jax.lax.iota(jnp.uint32, (self.d + 1) // 2)
+        place = block[None, :] | (jax.lax.iota(jnp.uint32, arms)[:, None] << 16)
+        words = jax.vmap(lambda at: streams.words(key, round, at))(place.ravel())
+        words = words.reshape(arms, -1)[:, : self.d]
+        x = standard_normal(words, clip).reshape(self.shape)
+        # Through the choice no compiler moves their constant factor to a later product.
+        return jnp.where(jnp.isnan(x), 0, x)
 
 
 @pytree
-class Gaussian(ContextLaw):
+class Gaussian(_Normals):
     """Independent standard normal features, cut off at ±``clip``.
 
     Args:
@@ -121,21 +124,16 @@ class Gaussian(ContextLaw):
     clip: float = static(default=3.0)
     arms: int | None = static(default=None)
 
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return _shape(self.d, self.arms)
-
     def check(self) -> None:
-        _check_shape(self.d, self.arms)
-        if not 0 < self.clip < np.inf:
-            raise bad("clip", self.clip, "a finite number above 0")
+        super().check()
+        refuse("clip", self.clip, not 0 < self.clip < np.inf, "a finite number above 0")
 
     def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
-        return _normals(self.shape, self.clip, key, round)
+        return self.normals(self.clip, key, round)
 
 
 @pytree
-class UnitSphere(ContextLaw):
+class UnitSphere(_Normals):
     """Uniform on the unit sphere.
 
     Args:
@@ -151,15 +149,8 @@ class UnitSphere(ContextLaw):
     d: int = static()
     arms: int | None = static(default=None)
 
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        return _shape(self.d, self.arms)
-
-    def check(self) -> None:
-        _check_shape(self.d, self.arms)
-
     def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
-        x = _normals(self.shape, 6.0, key, round)
+        x = self.normals(6.0, key, round)
         length = jnp.sqrt(jnp.maximum(inner_product(x, x), np.float32(1e-30)))
         # Through the choices no compiler makes a reciprocal root, or divides by a broadcast number.
         scale = 1 / jnp.where(jnp.isnan(length), 1, length)
@@ -275,14 +266,9 @@ class ContextualArms(CountedArms):
             present: which arms exist, ``[K]`` or ``[instance, K]``; default all.
         """
         tables = [x for x in jax.tree.leaves((reward, cost)) if np.ndim(x) >= 2]
-        if not tables:
-            raise InputError(
-                "reward, cost: means without a table given; one leaf must be [instance, K, …]"
-            )
-        shape = (
-            np.shape(tables[0])[0],
-            whole_number("arms", arms or np.shape(tables[0])[1], 1, MOST_ARMS),
-        )
+        refuse("reward, cost", (reward, cost), not tables, "with a leaf [instance, K, …]")
+        instances, width = np.shape(tables[0])[:2]
+        shape = instances, whole_number("arms", arms or width, 1, MOST_ARMS)
         return cls(reward, cost, contexts, presence(present, shape).copy(), noise, resources)
 
     @classmethod
@@ -303,8 +289,8 @@ class ContextualArms(CountedArms):
             cost: the same, or ``[K, J, 1 + d]`` if ``resources`` says J.
             contexts, noise, resources, present: see the class.
         """
-        means = LinearMeans.of(reward), LinearMeans.of(cost, resources)
-        return cls._shaped(*means, contexts, noise, resources, present)
+        means, arms = _fitting(LinearMeans, reward, cost, contexts, resources)
+        return cls.of(*means, contexts, noise, resources, arms, present)
 
     @classmethod
     def logistic(
@@ -325,27 +311,8 @@ class ContextualArms(CountedArms):
             >>> world.values()[0].round(2).tolist()
             [[0.5, 0.27]]
         """
-        means = LogisticMeans.of(reward), LogisticMeans.of(cost, resources)
-        return cls._shaped(*means, contexts, noise, resources, present)
-
-    @classmethod
-    def _shaped(
-        cls,
-        reward: LinearMeans,
-        cost: LinearMeans,
-        contexts: ContextLaw,
-        noise: Any,
-        resources: Any,
-        present: Any,
-    ) -> ContextualArms:
-        shapes = [np.shape(x.theta) for x in (reward, cost)]
-        rows = contexts.shape[0] if len(contexts.shape) == 2 else None
-        arms, width = rows or max(shape[1] for shape in shapes), 1 + contexts.shape[-1]
-        for name, shape in zip(("reward", "cost"), shapes, strict=True):
-            if shape[1] not in (1, arms) or (shape[0], shape[-1]) != (shapes[0][0], width):
-                must = f"[{arms}, {width}], or one row for all, with as many instances as the other"
-                raise bad(name, f"shape {shape[:2] + shape[3:]} of [instance, K, 1 + d]", must)
-        return cls.of(reward, cost, contexts, noise, resources, arms, present)
+        means, arms = _fitting(LogisticMeans, reward, cost, contexts, resources)
+        return cls.of(*means, contexts, noise, resources, arms, present)
 
     @property
     def spec(self) -> FiniteSpec:
@@ -353,9 +320,9 @@ class ContextualArms(CountedArms):
 
     def check(self) -> None:
         shape = tuple(self.contexts.shape)
-        if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != self.spec.arms):
-            must = f"(d,), or ({self.spec.arms}, d) with a row for each arm"
-            raise bad("contexts", f"shape {shape}", must)
+        wrong = len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != self.spec.arms)
+        must = f"(d,), or ({self.spec.arms}, d) with a row for each arm"
+        refuse("contexts", f"shape {shape}", wrong, must)
         if self.resources is not None:
             whole_number("resources", self.resources, 1, 511)
         self.contexts.check()
@@ -378,37 +345,25 @@ class ContextualArms(CountedArms):
         means = self.reward.at(row, arm), self.cost.at(row, arm)
         return tuple(jnp.rint(jnp.clip(x, 0, 1) * ticks.ONE).astype(jnp.int32) for x in means)  # type: ignore[return-value]
 
-    def pull(
-        self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
-    ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
-        width = self.spec.arms
-        arm = jnp.clip(action, 0, width - 1)
+    def pull(self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array) -> Pulled:
+        arm = jnp.clip(action, 0, self.spec.arms - 1)
         context = self.context(key, round)
         row = context if context.ndim == 1 else context[arm]
         both = self._whole(row, arm)
         costs = both[1].shape[0]
-        place = arm.astype(jnp.uint32)
-        words = jnp.concatenate(
-            [
-                streams.words(key, round, place | np.uint32(block << 24))
-                for block in range(1 + costs // 2)
-            ]
-        )
+        words = arm_words(key, round, arm, costs)
         reward = self.noise.outcome(both[0][0], words[0])
         cost = jnp.stack([self.noise.outcome(both[1][j], words[1 + j]) for j in range(costs)])
         means = self.noise.mean(both[0][0]), self.noise.mean(both[1])
         if self.resources is None:
             cost, means = cost[0], (means[0], means[1][0])
-        valid = (arm == action) & self.present[arm]
-        outcome = Outcome(reward, cost, *means, {}, valid)
-        hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
-        return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
+        outcome = Outcome(reward, cost, *means, {}, valid=(arm == action) & self.present[arm])
+        return self.counted(state, arm), outcome, Feedback(reward, cost), jnp.bool_(False)
 
     # --- Host: expectations over contexts
 
     def sampled(self, samples: int = SAMPLE, first: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Host: means at contexts, reward ``[instance, N, K]`` and cost ``[instance, N, K, J]``;
-        NaN where absent.
+        """Host: means at contexts, ``[instance, N, K]`` and ``[instance, N, K, J]``; NaN where absent.
 
         Args:
             samples: how many contexts of the law; of a table all its rows.
@@ -428,8 +383,7 @@ class ContextualArms(CountedArms):
         return reward, cost if self.resources is not None else cost[..., 0]
 
     def clipped(self, samples: int = SAMPLE) -> np.ndarray:
-        """Host: the share of pairs (context, arm) whose mean reward or a mean cost was clipped,
-        ``[instance]``.
+        """Host: the share of pairs (context, arm) of which a mean was clipped, ``[instance]``.
 
         There the world is not what its means say.
 
@@ -463,9 +417,6 @@ class ContextualArms(CountedArms):
                 :class:`~jaxbandits.Renewing`.
             samples: contexts of a law without end, so many for prices and as many again for values.
 
-        Returns:
-            A :class:`ContextValue` of each instance.
-
         Example:
             >>> import jaxbandits as jb
             >>> rows = jb.environments.Rows.of([[0.0], [1.0]])
@@ -475,14 +426,8 @@ class ContextualArms(CountedArms):
             >>> round(value.contextual, 4), round(value.fixed, 4), round(value.value, 4)
             (0.56, 0.535, 0.025)
         """
-        return (
-            context_values(
-                self.value_tables(samples),
-                constraint.prepare(self),
-                getattr(self.contexts, "order", None),
-            )
-            or []
-        )
+        order = getattr(self.contexts, "order", None)
+        return context_values(self.value_tables(samples), constraint.prepare(self), order) or []
 
     def value_tables(self, samples: int = SAMPLE) -> list[tuple[np.ndarray, np.ndarray]]:
         """Host: means at all contexts, or at those of two samples."""
@@ -490,16 +435,29 @@ class ContextualArms(CountedArms):
         return [self.sampled(samples)] + ([] if exact else [self.sampled(samples, 1 + samples)])
 
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
-        """Host: ``"moving"`` with the contexts and ``"fixed"`` without them, see
-        :meth:`value_of_context`.
+        """Host: ``"moving"`` with contexts, ``"fixed"`` without, see :meth:`value_of_context`.
 
         Both grow evenly with the clock. NaN under a constraint of one's own. Of a law without end
         they are those of 2¹⁴ contexts, with their standard errors ``"moving_error"`` and
         ``"fixed_error"``.
         """
-        return context_benchmarks(
-            self.value_tables(), constraint, getattr(self.contexts, "order", None)
-        )
+        order = getattr(self.contexts, "order", None)
+        return context_benchmarks(self.value_tables(), constraint, order)
+
+
+def _fitting(
+    kind: type[LinearMeans], reward: Any, cost: Any, contexts: ContextLaw, resources: Any
+) -> tuple[tuple[LinearMeans, LinearMeans], int]:
+    """Means of this kind whose θ fit the contexts, and the number of arms."""
+    means = kind.of(reward), kind.of(cost, resources)
+    shapes = [np.shape(x.theta) for x in means]
+    rows = contexts.shape[0] if len(contexts.shape) == 2 else None
+    arms, width = rows or max(shape[1] for shape in shapes), 1 + contexts.shape[-1]
+    must = f"[{arms}, {width}], or one row for all, with as many instances as the other"
+    for name, shape in zip(("reward", "cost"), shapes, strict=True):
+        wrong = shape[1] not in (1, arms) or (shape[0], shape[-1]) != (shapes[0][0], width)
+        refuse(name, f"shape {shape[:2] + shape[3:]} of [instance, K, 1 + d]", wrong, must)
+    return means, arms
 
 
 def sample_contexts(world: ContextualArms, rounds: jax.Array) -> jax.Array:
@@ -515,13 +473,10 @@ def _sampled(
     """Means in ticks, ``i32[instance, N, K]`` and ``i32[instance, N, K, J]``."""
     arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
 
-    def instance(
-        one_world: ContextualArms, contexts: jax.Array | None
-    ) -> tuple[jax.Array, jax.Array]:
-        contexts = sample_contexts(one_world, rounds) if contexts is None else contexts
-        reward, cost = jax.vmap(jax.vmap(one_world.means, in_axes=(None, 0)), in_axes=(0, None))(
-            contexts, arms
-        )
+    def instance(one: ContextualArms, contexts: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+        contexts = sample_contexts(one, rounds) if contexts is None else contexts
+        of_arms = jax.vmap(one.means, in_axes=(None, 0))
+        reward, cost = jax.vmap(of_arms, in_axes=(0, None))(contexts, arms)
         return reward, cost if cost.ndim == 3 else cost[..., None]
 
     return jax.vmap(instance, in_axes=(0, None if rows is None else 0))(world, rows)

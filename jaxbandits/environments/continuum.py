@@ -16,10 +16,10 @@ from jaxbandits._numerics.arrays import ArrayLike, per_instance
 from jaxbandits._provenance import remembered
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, in_float32, numbers, refuse, whole_number
-from jaxbandits.core.protocol import Environment, Feedback, Outcome
+from jaxbandits.core.protocol import Environment, Feedback, Outcome, Pulled
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import ContinuumSpec, point_of_ticks, to_ticks
-from jaxbandits.core.tables import check_unit
+from jaxbandits.core.tables import alike, check_unit
 from jaxbandits.environments.finite import FiniteArms
 from jaxbandits.environments.noise import Bernoulli, Noise, NoNoise
 
@@ -65,8 +65,8 @@ def cost_valley(centre: Any, lam: Any) -> Continuum:
     """
     x, level = _instances("centre", centre, 0, 1), _instances("lam", lam, 0, 0.8)
     refuse("lam", level, level == 0, "above 0")
-    if level.size not in (1, x.size):
-        raise bad("lam", level.shape, f"one number, or [{x.size}] (one per instance)")
+    misfit = level.size not in (1, x.size)
+    refuse("lam", level.shape, misfit, f"one number, or [{x.size}] (one per instance)")
     return Continuum.of(
         _rising,
         _valley,
@@ -78,8 +78,7 @@ def cost_valley(centre: Any, lam: Any) -> Continuum:
 
 @remembered
 def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
-    """Table 2: Bernoulli rewards with μ_r(x) = peak · exp(−500(x − x̃)²), and one fixed cost
-    without noise.
+    """Table 2: Bernoulli rewards, μ_r(x) = peak · exp(−500(x − x̃)²), and one cost without noise.
 
     Args:
         centre: x̃ in [0, 1], ``[instance]``.
@@ -91,24 +90,18 @@ def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
         >>> jb.environments.reward_hill([0.3]).best_points().round(2).tolist()
         [0.3]
     """
-    x, height, price = (
-        _instances(*argument, 0, 1)
-        for argument in (("centre", centre), ("peak", peak), ("cost", cost))
-    )
-    for name, value in (("peak", height), ("cost", price)):
-        if value.size != 1 or (value == 0).any():
-            raise bad(name, value.tolist(), "one number in (0, 1]")
+    parameters = {"centre": _instances("centre", centre, 0, 1)}
+    for name, value in (("peak", peak), ("cost", cost)):
+        number = _instances(name, value, 0, 1)
+        wrong = number.size != 1 or number[0] == 0
+        refuse(name, number.tolist(), wrong, "one number in (0, 1]")
+        parameters[name] = np.broadcast_to(number, parameters["centre"].shape)
     return Continuum.of(
         _hill,
         _constant,
-        lipschitz_reward=float(height[0]) * _STEEPEST,
+        lipschitz_reward=float(parameters["peak"][0]) * _STEEPEST,
         lipschitz_cost=0.0,
-        parameters={
-            "centre": x,
-            "peak": np.broadcast_to(height, x.shape),
-            "cost": np.broadcast_to(price, x.shape),
-        },
-        reward_noise=Bernoulli(),
+        parameters=parameters,
         cost_noise=NoNoise(),
     )
 
@@ -124,16 +117,13 @@ def _instances(name: str, value: Any, low: float, high: float) -> np.ndarray:
 
 # --- A continuum seen on a grid, on the host: means of many points, the best of them, the largest slope
 
-CELLS = 2048
-"""Cells of the grid on which functions are checked and the best point is looked for."""
-
-FINER = 3
-"""Times that the neighbourhood of the best point is looked at 16 times closer."""
+_CELLS = 2048
+_FINER = 3  # times that the neighbourhood of the best point is looked at 16 times closer
 
 
 def points(instances: int) -> np.ndarray:
-    """The points of the grid, f64 ``[instance, point]``."""
-    return np.broadcast_to(np.linspace(0, 1, CELLS + 1), (instances, CELLS + 1))
+    """The grid on which functions are checked and the best point is sought, ``[instance, point]``."""
+    return np.broadcast_to(np.linspace(0, 1, _CELLS + 1), (instances, _CELLS + 1))
 
 
 @partial(jax.jit, static_argnames="as_ticks")
@@ -143,9 +133,8 @@ def evaluate_points(world: Any, points: jax.Array, as_ticks: bool) -> tuple[jax.
     def at_point(instance: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         if as_ticks:
             return instance.means_with(x, instance.parameters)
-        reward, cost = (
-            f(x, instance.parameters) for f in (instance.reward_function, instance.cost_function)
-        )
+        reward = instance.reward_function(x, instance.parameters)
+        cost = instance.cost_function(x, instance.parameters)
         return jnp.asarray(reward, jnp.float32), jnp.asarray(cost, jnp.float32)
 
     return jax.vmap(jax.vmap(at_point, in_axes=(None, 0)))(world, points)
@@ -246,9 +235,7 @@ class Continuum(Points):
                 many points at a time can be played many rounds at once.
 
         Raises:
-            InputError: parameters of different lengths or not numeric. At
-                :func:`~jaxbandits.simulate`: functions that leave [0, 1] or give NaN on a grid,
-                Lipschitz constants below 0.
+            InputError: at :func:`~jaxbandits.simulate`, functions that leave [0, 1] on a grid.
 
         Example:
             >>> import jaxbandits as jb
@@ -259,21 +246,17 @@ class Continuum(Points):
             (2, [0.078, 0.151])
         """
         parameters = {} if parameters is None else parameters
-        if not isinstance(parameters, Mapping):
-            raise bad("parameters", parameters, "named numbers, {name: [instance, …]}")
-        named = {
-            name: in_float32(f"parameters[{name!r}]", value) for name, value in parameters.items()
-        }
-        lengths = {name: x.shape[:1] for name, x in named.items()}
-        if len(set(lengths.values())) > 1 or () in lengths.values() or (0,) in lengths.values():
-            must = "arrays [instance, …] of one length"
-            raise bad("parameters", {k: x.shape for k, x in named.items()}, must)
-        instances = next(iter(lengths.values()), (1,))
+        is_named = isinstance(parameters, Mapping)
+        refuse("parameters", parameters, not is_named, "named numbers, {name: [instance, …]}")
+        named = {name: in_float32(f"parameters[{name!r}]", x) for name, x in parameters.items()}
+        shapes = {name: x.shape for name, x in named.items()}
+        lengths = {shape[:1] for shape in shapes.values()}
+        wrong = len(lengths) > 1 or () in lengths or (0,) in lengths
+        refuse("parameters", shapes, wrong, "arrays [instance, …] of one length")
+        (instances,) = next(iter(lengths), (1,))
         slopes = {"lipschitz_reward": lipschitz_reward, "lipschitz_cost": lipschitz_cost}
-        slopes = {
-            name: per_instance(name, in_float32(name, x), instances[0])
-            for name, x in slopes.items()
-        }
+        for name, x in slopes.items():
+            slopes[name] = per_instance(name, in_float32(name, x), instances)
         return Continuum(
             parameters=named,
             **slopes,
@@ -285,23 +268,20 @@ class Continuum(Points):
         )
 
     def at(self, points: Any) -> FiniteArms:
-        """The finite bandit of some points: arm k of instance i is ``points[i, k]``, with Bernoulli
-        outcomes.
+        """The finite Bernoulli bandit of some points: arm k of instance i is ``points[i, k]``.
 
         For policies of finitely many arms on a grid, and for the leap engine. The worlds differ: an
         outcome belongs to (arm, pull) there and to the round here.
         """
+        must = "Bernoulli() (play OnPoints(policy, points) on the continuum itself)"
         for name, noise in (("reward_noise", self.reward_noise), ("cost_noise", self.cost_noise)):
-            if not isinstance(noise, Bernoulli):
-                must = "Bernoulli() (play OnPoints(policy, points) on the continuum itself)"
-                raise bad(name, noise, must)
+            refuse(name, noise, not isinstance(noise, Bernoulli), must)
         x = numbers("points", points).astype(np.float32)
-        if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != self.instances) or x.size == 0:
-            raise bad("points", np.shape(points), f"an array [K] or [{self.instances}, K]")
+        fits = x.ndim > 0 and x.size > 0 and x.shape[:-1] in ((), (self.instances,))
+        refuse("points", x.shape, not fits, f"an array [K] or [{self.instances}, K]")
         refuse("points", x, ~((x >= 0) & (x <= 1)), "in [0, 1]")
-        return FiniteArms.bernoulli(
-            *self.means_at(np.broadcast_to(x, (self.instances, x.shape[-1])))
-        )
+        at = np.broadcast_to(x, (self.instances, x.shape[-1]))
+        return FiniteArms.bernoulli(*self.means_at(at))
 
     def start(self) -> Visited:
         none = jnp.zeros((self.remembered,), jnp.int32)
@@ -320,9 +300,7 @@ class Continuum(Points):
         reward, cost = jax.lax.optimization_barrier(values)
         return self.reward_noise.mean(_whole(reward)), self.cost_noise.mean(_whole(cost))
 
-    def pull(
-        self, state: Visited, action: jax.Array, key: jax.Array, round: jax.Array
-    ) -> tuple[Visited, Outcome, Feedback, jax.Array]:
+    def pull(self, state: Visited, action: jax.Array, key: jax.Array, round: jax.Array) -> Pulled:
         valid = (action >= 0) & (action <= 1)
         x = to_ticks(jnp.where(valid, action, 0.0))
         ids = jax.lax.iota(jnp.int32, self.remembered)
@@ -335,21 +313,11 @@ class Continuum(Points):
         mean_cost = jnp.where(is_old, state.mean_cost[at], new_cost)
         since, n = jnp.where(is_old, state.since[at], round), jnp.where(is_old, state.pulls[at], 0)
         reward, cost = self.outcome(key, since, n, mean_reward, mean_cost)
-        is_slot = ids == at
-
-        def put(new: jax.Array, all: jax.Array) -> jax.Array:
-            return jnp.where(is_slot, new, all)
-
-        after = Visited(
-            point=put(x, state.point),
-            since=put(since, state.since),
-            pulls=put(n + 1, state.pulls),
-            mean_reward=put(mean_reward, state.mean_reward),
-            mean_cost=put(mean_cost, state.mean_cost),
-            entered=state.entered + ~is_old,
-        )
+        slot = zip((x, since, n + 1, mean_reward, mean_cost), state[:-1], strict=True)
+        after = [jnp.where(ids == at, new, all) for new, all in slot]
         outcome = Outcome(reward, cost, mean_reward, mean_cost, events={}, valid=valid)
-        return after, outcome, Feedback(reward, cost), jnp.bool_(False)
+        visited = Visited._make([*after, state.entered + ~is_old])
+        return visited, outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def outcome(
         self,
@@ -361,23 +329,21 @@ class Continuum(Points):
     ) -> tuple[jax.Array, jax.Array]:
         """(reward, cost) in ticks of pull ``n`` + 1 of a point first played at ``since``."""
         words = streams.words(key, since, n)
-        return self.reward_noise.outcome(mean_reward, words[0]), self.cost_noise.outcome(
-            mean_cost, words[1]
-        )
+        reward = self.reward_noise.outcome(mean_reward, words[0])
+        return reward, self.cost_noise.outcome(mean_cost, words[1])
 
     def check(self) -> None:
         """On a grid: values in [0, 1], or an error; slopes at most as stated, or a warning."""
         whole_number("remembered", self.remembered, 1, 4096)
         self.reward_noise.check()
         self.cost_noise.check()
-        x = np.linspace(0, 1, CELLS + 1, dtype=np.float32)
-        raw = evaluate_points(self, np.broadcast_to(x, (self.instances, x.size)), False)
+        grid = points(self.instances).astype(np.float32)
+        x, raw = grid[0], evaluate_points(self, grid, False)
         stated = {"reward": self.lipschitz_reward, "cost": self.lipschitz_cost}
         for (name, bound), values in zip(stated.items(), raw, strict=True):
             bound, values = np.asarray(bound, np.float64), np.asarray(values, np.float64)
             wrong = ~((values >= -1e-6) & (values <= 1 + 1e-6))
-            if wrong.any():
-                i, k = np.argwhere(wrong)[0]
+            for i, k in np.argwhere(wrong)[:1]:
                 place = f"mean_{name}: {values[i, k]:g} at x = {x[k]:g} in instance {i}"
                 raise InputError(f"{place}; it must be in [0, 1] everywhere")
             wrong = ~(np.isfinite(bound) & (bound >= 0))
@@ -397,13 +363,13 @@ class Continuum(Points):
         x = points(self.instances)
         parts = [self.means_at(x)]
         for best_of in (ratio, lambda reward, cost: reward):
-            at, width = best(x, best_of(*parts[0])), 1 / CELLS
-            for _ in range(FINER):
+            at, width = best(x, best_of(*parts[0])), 1 / _CELLS
+            for _ in range(_FINER):
                 near = np.clip(at[:, None] + width * np.linspace(-1, 1, 33), 0, 1)
                 parts.append(self.means_at(near))
                 at, width = best(near, best_of(*parts[-1])), width / 16
-        reward, cost = (np.concatenate(side, axis=1) for side in zip(*parts, strict=True))
-        return reward, cost
+        reward, cost = zip(*parts, strict=True)
+        return np.concatenate(reward, axis=1), np.concatenate(cost, axis=1)
 
     def best_points(self) -> np.ndarray:
         """The point with the best ratio μ_r/μ_c on a grid of 2049 points, ``f64[instance]``."""
@@ -419,10 +385,10 @@ class Continuum(Points):
             >>> world.slopes(lambda reward, cost: reward / cost).round(1).tolist()
             [11.6]
         """
-        x = np.linspace(0, 1, CELLS + 1)
+        x = points(self.instances)
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = of(*self.means_at(np.broadcast_to(x, (self.instances, x.size))))
-        return slopes(values, x)
+            values = of(*self.means_at(x))
+        return slopes(values, x[0])
 
     def means_at(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Host: true mean reward and cost of points ``[instance, point]``, ``f64`` of that shape."""
@@ -431,9 +397,8 @@ class Continuum(Points):
 
 
 def _whole(mean: jax.Array) -> jax.Array:
-    return jnp.clip(jnp.rint(jnp.asarray(mean, jnp.float32) * ticks.ONE), 0, ticks.ONE).astype(
-        jnp.int32
-    )
+    rounded = jnp.rint(jnp.asarray(mean, jnp.float32) * ticks.ONE)
+    return jnp.clip(rounded, 0, ticks.ONE).astype(jnp.int32)
 
 
 # --- Bidding in logged second-price auctions: the arm is the bid; the price is paid only if the bid wins
@@ -472,15 +437,11 @@ class LoggedAuctions(Points):
         """A world of one instance from one log of auctions.
 
         Args:
-            price: market price of every auction, whole numbers ≥ 0, ``[R]``.
+            price: market price of every auction, whole numbers from 0 to 16383, ``[R]``.
             reward: what winning it brings, in [0, 1], ``[R]``. (Scale a predicted probability by
                 its largest value.)
             low, high: the range of bids, whole numbers; by default 0 and the highest price.
             top: the price that costs 1; default the highest price or bid.
-
-        Raises:
-            InputError: an empty log, prices that are not whole numbers from 0 to 16383, rewards
-                outside [0, 1], an empty range of bids.
 
         Example:
             >>> from jaxbandits.environments import LoggedAuctions
@@ -489,20 +450,16 @@ class LoggedAuctions(Points):
             >>> log.instances, reward.shape, round(float(reward[0, -1]), 3), round(float(cost[0, -1]), 3)
             (1, (1, 36), 0.667, 0.583)
         """
-        p, r = numbers("price", price), numbers("reward", reward)
-        if p.ndim != 1 or p.shape != r.shape or p.size == 0:
-            shapes = f"price, reward: shapes {p.shape} and {r.shape} given"
-            raise InputError(f"{shapes}; both must be [auctions], at least one")
+        p, r = alike((1,), "[auctions], at least one", price=price, reward=reward)
         refuse("price", p, ~((p >= 0) & (p < _MOST_PRICES) & (p == np.rint(p))), "0, 1, … or 16383")
         check_unit("reward", r, rows=True)
         low = whole_number("low", low, 0, _MOST_PRICES - 1)
         highest = int(p.max()) if high is None else whole_number("high", high, 0, _MOST_PRICES - 1)
-        if low > highest:
-            raise bad("low, high", (low, highest), "whole numbers with 0 ≤ low ≤ high ≤ 16383")
+        must = "whole numbers with 0 ≤ low ≤ high ≤ 16383"
+        refuse("low, high", (low, highest), low > highest, must)
         most = max(int(p.max()), highest, 1)
         unit = most if top is None else whole_number("top", top, 1, _MOST_PRICES - 1)
-        if not most <= unit < _MOST_PRICES:
-            raise bad("top", unit, "at least the highest price and bid, and at most 16383")
+        refuse("top", unit, unit < most, "at least the highest price and bid, and at most 16383")
         whole, gain = p.astype(np.int32), ticks.from_units(r).astype(np.int32)
         levels = np.arange(unit + 1)
         cost = ticks.from_units(levels / unit)
@@ -510,15 +467,9 @@ class LoggedAuctions(Points):
         # prices.
         earned = np.cumsum(np.bincount(whole, weights=gain, minlength=unit + 1))
         paid = np.cumsum(np.bincount(whole, weights=cost[whole], minlength=unit + 1))
-        return cls(
-            price=whole[None],
-            reward=gain[None],
-            cost=cost.astype(np.int32)[None],
-            mean_reward=np.rint(earned / p.size).astype(np.int32)[None],
-            mean_cost=np.rint(paid / p.size).astype(np.int32)[None],
-            low=np.array([low], np.int32),
-            high=np.array([highest], np.int32),
-        )
+        means = np.rint(earned / p.size), np.rint(paid / p.size)
+        fields = whole, gain, cost, *means, low, highest
+        return cls(*(np.asarray(x).astype(np.int32)[None] for x in fields))
 
     def start(self) -> tuple[()]:
         return ()
@@ -528,9 +479,7 @@ class LoggedAuctions(Points):
         width = self.high[()] - self.low[()] + 1
         return jnp.minimum(self.low[()] + (((to_ticks(point) >> 8) * width) >> 16), self.high[()])
 
-    def pull(
-        self, state: tuple[()], action: jax.Array, key: jax.Array, round: jax.Array
-    ) -> tuple[tuple[()], Outcome, Feedback, jax.Array]:
+    def pull(self, state: tuple[()], action: jax.Array, key: jax.Array, round: jax.Array) -> Pulled:
         valid = (action >= 0) & (action <= 1)
         bid = self.bid(jnp.where(valid, action, 0.0))
         row = streams.below(streams.words(key, round, 0)[0], self.price.shape[0])
@@ -538,14 +487,8 @@ class LoggedAuctions(Points):
         won = price <= bid
         reward = jnp.where(won, self.reward[row], 0)
         cost = jnp.where(won, self.cost[price], 0)
-        outcome = Outcome(
-            reward=reward,
-            cost=cost,
-            expected_reward=self.mean_reward[bid],
-            expected_cost=self.mean_cost[bid],
-            events={"wins": won.astype(jnp.int32)},
-            valid=valid,
-        )
+        means, wins = (self.mean_reward[bid], self.mean_cost[bid]), won.astype(jnp.int32)
+        outcome = Outcome(reward, cost, *means, {"wins": wins}, valid)
         return state, outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
@@ -553,7 +496,5 @@ class LoggedAuctions(Points):
         low, high = np.asarray(self.low), np.asarray(self.high)
         bids = np.arange(int(low.min()), int(high.max()) + 1)
         inside = (bids >= low[:, None]) & (bids <= high[:, None])
-        reward, cost = (
-            ticks.to_units(np.asarray(x))[:, bids] for x in (self.mean_reward, self.mean_cost)
-        )
-        return np.where(inside, reward, np.nan), np.where(inside, cost, np.nan)
+        reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
+        return np.where(inside, reward[:, bids], np.nan), np.where(inside, cost[:, bids], np.nan)

@@ -12,8 +12,8 @@ import numpy as np
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import streams
 from jaxbandits.core.arm_statistics import beside
-from jaxbandits.core.checks import bad, numbers, whole_number
-from jaxbandits.core.protocol import Environment, Outcome
+from jaxbandits.core.checks import numbers, refuse, whole_number
+from jaxbandits.core.protocol import Environment, Pulled
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import SKIP, Arrivals, DelayedSpec, FiniteSpec
 from jaxbandits.environments.finite import AroundWorld, refuses_but_one_arm
@@ -64,8 +64,7 @@ class FixedDelay(DelayLaw):
 
 @pytree
 class Batched(DelayLaw):
-    """Batches of ``size`` rounds: decisions of one batch do not see its outcomes, those of the next
-    batch see all of them.
+    """Batches of ``size`` rounds: a decision sees all outcomes of earlier batches, none of its own.
 
     Args:
         size: a whole number from 1 on.
@@ -108,10 +107,9 @@ class TableDelay(DelayLaw):
             [[8388608, 8388608, 16777216]]
         """
         w = numbers("weights", weights)
-        if w.ndim != 1 or not w.size or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
-            raise bad("weights", weights, "a list of finite numbers of at least 0, not all 0")
-        if not 0 <= lost < 1:
-            raise bad("lost", lost, "at least 0 and below 1")
+        fits = w.ndim == 1 and (np.isfinite(w) & (w >= 0)).all() and w.any()
+        refuse("weights", w.tolist(), not fits, "a list of finite numbers of at least 0, not all 0")
+        refuse("lost", lost, not 0 <= lost < 1, "at least 0 and below 1")
         w = w / w.max()  # their sum may be beyond all numbers
         share = np.cumsum(w) / w.sum() * (1 - lost)
         table = np.rint(share * (1 << 24)).astype(np.int32)
@@ -119,13 +117,8 @@ class TableDelay(DelayLaw):
 
     @classmethod
     def geometric(cls, mean: float, lost: float = 0.0, instances: int = 1) -> Self:
-        """P(delay = j) ∝ (mean/(1 + mean))ʲ, cut where less than 2⁻²⁴ is left.
-
-        Raises:
-            InputError: a mean that is not from 0 to 1,000: its table would be too long.
-        """
-        if not 0 <= mean <= 1000:
-            raise bad("mean", mean, "from 0 to 1000")
+        """P(delay = j) ∝ (mean/(1 + mean))ʲ, cut where less than 2⁻²⁴ is left; a mean to 1,000."""
+        refuse("mean", mean, not 0 <= mean <= 1000, "from 0 to 1000")
         q = mean / (1 + mean)
         length = 1 if q == 0 else int(np.ceil(24 * np.log(2) / -np.log(q))) + 1
         return cls.of(q ** np.arange(length), lost, instances)
@@ -163,8 +156,7 @@ class DelayedState(NamedTuple):
 
 @pytree
 class Delayed(AroundWorld):
-    """Arms whose outcomes arrive later. The constraint accounts for them at once, the policy sees
-    them when they arrive.
+    """Arms whose outcomes arrive later: paid for at once, seen by the policy when they arrive.
 
     The cost is charged in the round in which an arm is played. Reward *and* cost reach the learner
     together, after a delay of whole rounds: statistics have one count for both, and a cost that is
@@ -187,10 +179,6 @@ class Delayed(AroundWorld):
         groups: the arms that each of several budgets pays for, None for all: the one cost becomes a
             vector ``[d]``, for :class:`~jaxbandits.Renewing`. A world of several costs has a budget
             for each, and no groups.
-
-    Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for another kind of world or numbers that are
-            no counts.
 
     Example:
         >>> from jaxbandits.environments import Batched, Delayed, FiniteArms
@@ -221,25 +209,24 @@ class Delayed(AroundWorld):
 
     def check(self) -> None:
         inner = self.environment.spec
-        if not isinstance(inner, FiniteSpec) or inner.null_arm:
-            raise bad("environment", inner, "a world of finitely many arms and no null arm")
-        if inner.resources is not None and self.groups != (None,):
-            must = f"(None,): the world has {inner.resources} costs, each with a budget"
-            raise bad("groups", self.groups, must)
+        wrong = not isinstance(inner, FiniteSpec) or inner.null_arm
+        refuse("environment", inner, wrong, "a world of finitely many arms and no null arm")
+        grouped = any(group is not None for group in self.groups)
+        several = inner.resources is not None and self.groups != (None,)
+        must = f"(None,): the world has {inner.resources} costs, each with a budget"
+        refuse("groups", self.groups, several, must)
         super().check()
         self.law.check()
         whole_number("room", self.room, 1, 1 << 20)
         for name, value in (("arrivals", self.arrivals), ("patience", self.patience)):
             if value is not None:
                 whole_number(name, value, 1, int(NEVER) - 1)
-        if (
-            any(group is not None for group in self.groups)
-            and self.environment.values()[1].shape[-1] != inner.arms
-        ):
-            raise bad("groups", self.groups, "(None,): single arms of a reservoir cannot be named")
+        unnamed = grouped and self.environment.values()[1].shape[-1] != inner.arms
+        must = "(None,): single arms of a reservoir cannot be named"
+        refuse("groups", self.groups, unnamed, must)
         for group in self.groups:
-            if group is not None and not all(0 <= arm < inner.arms for arm in group):
-                raise bad("groups", group, f"arms from 0 to {inner.arms - 1}, or None for all")
+            wrong = not all(0 <= arm < inner.arms for arm in group or ())
+            refuse("groups", group, wrong, f"arms from 0 to {inner.arms - 1}, or None for all")
 
     def refuses(self, action: Any) -> str | None:
         return refuses_but_one_arm(action)
@@ -257,7 +244,7 @@ class Delayed(AroundWorld):
 
     def pull(
         self, state: DelayedState, action: jax.Array, key: jax.Array, round: jax.Array
-    ) -> tuple[DelayedState, Outcome, Arrivals, jax.Array]:
+    ) -> Pulled:
         skip = action == SKIP
         arm = jnp.where(skip, 0, action)
         world, outcome, feedback, _ = self.environment.pull(state.world, arm, key, round)
@@ -284,12 +271,8 @@ class Delayed(AroundWorld):
             expected_cost=jnp.where(pays, outcome.expected_cost, 0),
             events=dict(outcome.events) | counts,
         )
-        return (
-            DelayedState(select_tree(skip, state.world, world), waiting),
-            outcome,
-            arrivals,
-            arrivals.number == 0,
-        )
+        after = DelayedState(select_tree(skip, state.world, world), waiting)
+        return after, outcome, arrivals, arrivals.number == 0
 
     def summary(self, state: DelayedState) -> dict[str, jax.Array]:
         """The summary of the world, and how many requests are ``open``."""
@@ -328,10 +311,11 @@ def _join(waiting: Waiting, request: Waiting, joins: jax.Array) -> tuple[Waiting
     ids = jax.lax.iota(jnp.int32, waiting.due.shape[0])
     place = jnp.min(jnp.where(waiting.due == 0, ids, _LAST))
     is_place = (ids == place) & joins
-    joined = jax.tree.map(
-        lambda all, x: jnp.where(beside(is_place, all.ndim - 1), x, all), waiting, request
-    )
-    return joined, (place < _LAST) | ~joins
+
+    def put(all: jax.Array, x: jax.Array) -> jax.Array:
+        return jnp.where(beside(is_place, all.ndim - 1), x, all)
+
+    return jax.tree.map(put, waiting, request), (place < _LAST) | ~joins
 
 
 def _hand_over(waiting: Waiting, round: jax.Array, limit: int) -> tuple[Waiting, Arrivals]:
@@ -347,22 +331,16 @@ def _hand_over(waiting: Waiting, round: jax.Array, limit: int) -> tuple[Waiting,
         first = jnp.where(due == jnp.min(due), waiting.round, _LAST)
         is_first = (first == jnp.min(first)) & (first < _LAST)
         is_next = ids == arrivals.number
-        values = (
-            jnp.sum(jnp.where(beside(is_first, x.ndim - 1), x, 0), axis=0, dtype=jnp.int32)
-            for x in waiting[1:]
-        )
-        put = (
-            jnp.where(beside(is_next, all.ndim - 1), x, all)
-            for x, all in zip(values, arrivals[1:-1], strict=True)
-        )
-        return waiting._replace(due=jnp.where(is_first, 0, waiting.due)), Arrivals(
-            arrivals.number + 1, *put
-        )
+        chosen = (jnp.where(beside(is_first, x.ndim - 1), x, 0) for x in waiting[1:])
+        sums = (jnp.sum(x, axis=0, dtype=jnp.int32) for x in chosen)
+        told = zip(sums, arrivals[1:-1], strict=True)
+        put = (jnp.where(beside(is_next, all.ndim - 1), x, all) for x, all in told)
+        waiting = waiting._replace(due=jnp.where(is_first, 0, waiting.due))
+        return waiting, Arrivals(arrivals.number + 1, *put)
 
     def more(carry: tuple[Waiting, Arrivals]) -> jax.Array:
         return (carry[1].number < limit) & jnp.any(ready(carry[0]))
 
-    nothing = Arrivals(
-        jnp.int32(0), *(jnp.zeros((limit, *x.shape[1:]), jnp.int32) for x in waiting[1:])
-    )
+    empty = (jnp.zeros((limit, *x.shape[1:]), jnp.int32) for x in waiting[1:])
+    nothing = Arrivals(jnp.int32(0), *empty)
     return jax.lax.while_loop(more, hand_over_first, (waiting, nothing))

@@ -6,6 +6,7 @@ all policies meet the same world, and a change of the means changes no other dra
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -17,10 +18,11 @@ import numpy as np
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import streams
-from jaxbandits.core.checks import InputError, bad, numbers, whole_number
-from jaxbandits.core.protocol import Constraint, Environment, Outcome, Possible, unknown
+from jaxbandits.core.checks import bad, numbers, refuse, whole_number
+from jaxbandits.core.protocol import Constraint, Environment, Possible, Pulled, unknown
 from jaxbandits.core.pytrees import Pytree, leaf, pytree
-from jaxbandits.environments.closing import exchanges, first_rounds
+from jaxbandits.core.tables import alike
+from jaxbandits.environments.closing import Stocked, exchanges, first_rounds
 from jaxbandits.environments.finite import AroundWorld, FiniteArms
 
 _MOST_ROUND = 2**30
@@ -55,12 +57,8 @@ class Piecewise(AroundWorld):
     Played round by round: nothing that changes with the round can be leapt.
 
     Args:
-        segments: the worlds, leaves ``[instance, segment, …]``.
+        segments: the worlds, leaves ``[instance, segment, …]``; an instance's arms stay the same.
         starts: ``i32[instance, segment]``, the first round of each; the first is 1.
-
-    Raises:
-        InputError: at :func:`~jaxbandits.simulate`, if an instance's arms are not the same in all
-            segments.
 
     Example:
         >>> import jax
@@ -82,24 +80,17 @@ class Piecewise(AroundWorld):
         """These environments, one after the other.
 
         Args:
-            worlds: of one class, with leaves of the same shapes: as many instances and arms (laws
-                of one kind).
-            at: the first rounds of all but the first, ``[segment − 1]`` or ``[instance, segment −
-                1]``, increasing from 2 on.
-
-        Raises:
-            InputError: worlds that differ in more than numbers; rounds that do not increase, or too
-                few or many.
+            worlds: of one class, with leaves of the same shapes: as many instances, arms, laws of
+                one kind.
+            at: the first rounds of all but the first, increasing from 2 on, ``[segment − 1]`` or
+                with instances before them.
         """
         segments = list(worlds) if isinstance(worlds, (list, tuple)) else []
-        if not segments or not all(isinstance(world, Environment) for world in segments):
-            raise bad("worlds", worlds, "a list of environments")
-        kinds = {
-            (jax.tree.structure(w), *(np.shape(x) for x in jax.tree.leaves(w))) for w in segments
-        }
-        if len(kinds) != 1:
-            must = "of one class, with leaves of the same shapes"
-            raise bad("worlds", [type(w).__name__ for w in segments], must)
+        fits = bool(segments) and all(isinstance(world, Environment) for world in segments)
+        refuse("worlds", worlds, not fits, "a list of environments")
+        kinds = {(jax.tree.structure(w), *map(np.shape, jax.tree.leaves(w))) for w in segments}
+        names = [type(w).__name__ for w in segments]
+        refuse("worlds", names, len(kinds) != 1, "of one class, with leaves of the same shapes")
         stacked = jax.tree.map(lambda *x: np.stack(x, axis=1), *segments)
         return cls(stacked, first_rounds(at, segments[0].instances, len(segments)))
 
@@ -124,26 +115,14 @@ class Piecewise(AroundWorld):
             ([[1, 101, 201, 301, 401, 501, 601]], 2)
         """
         r, c = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
-        fits = (
-            all(n in (1, m) for n, m in zip(c.shape[::-1], r.shape[::-1], strict=False))
-            and c.ndim <= r.ndim
-        )
-        if r.ndim not in (2, 3) or 0 in r.shape or not fits:
-            shapes = f"mean_reward, mean_cost: shapes {r.shape} and {c.shape} given"
-            raise InputError(
-                f"{shapes}; they must be [segment, K] or [instance, segment, K] (costs may be fewer)"
-            )
-        if (at is None) == (every is None):
-            raise InputError("at, every: one of the two must be given")
-        r, c = (
-            np.broadcast_to(x, r.shape)[None] if r.ndim == 2 else np.broadcast_to(x, r.shape)
-            for x in (r, c)
-        )
-        instances, segments, arms = r.shape
+        with contextlib.suppress(ValueError):
+            c = np.broadcast_to(c, r.shape)
+        alike((2, 3), "[segment, K] or [instance, segment, K]", mean_reward=r, mean_cost=c)
+        refuse("at, every", (at, every), (at is None) == (every is None), "one of the two")
+        instances, segments, arms = r.shape if r.ndim == 3 else (1, *r.shape)
         if every is not None:
-            at = 1 + whole_number("every", every, 1, _MOST_ROUND) * np.arange(
-                1, segments, dtype=np.int64
-            )
+            length = whole_number("every", every, 1, _MOST_ROUND)
+            at = 1 + length * np.arange(1, segments, dtype=np.int64)
         flat = FiniteArms.bernoulli(r.reshape(-1, arms), c.reshape(-1, arms))
         stacked = jax.tree.map(lambda x: x.reshape(instances, segments, *x.shape[1:]), flat)
         return cls(stacked, first_rounds(at, instances, segments))
@@ -176,9 +155,8 @@ class Piecewise(AroundWorld):
     def check(self) -> None:
         self._by_segment().check()
         exists = ~np.isnan(self._tables()[0])
-        if (exists != exists[:, :1]).any():
-            must = "the same arms in all segments of an instance"
-            raise bad("segments", "arms that come or go", must)
+        must = "the same arms in all segments of an instance"
+        refuse("segments", "arms that come or go", (exists != exists[:, :1]).any(), must)
 
     def _at(self, segment: Any) -> Environment:
         return jax.tree.map(lambda row: _Now(row, segment), self.segments)
@@ -207,9 +185,7 @@ class Piecewise(AroundWorld):
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
         return self._at(jnp.int32(0)).summary(state)
 
-    def pull(
-        self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array
-    ) -> tuple[Pytree, Outcome, Pytree, jax.Array]:
+    def pull(self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array) -> Pulled:
         return self._at(self.segment(round)).pull(state, action, key, round)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
@@ -252,8 +228,7 @@ class Piecewise(AroundWorld):
             clock: that of the marks; V needs none of them.
         """
         money = isinstance(constraint, TotalBudget)
-        is_solved = isinstance(constraint, (Horizon, TotalBudget)) and self.resources is None
-        if not is_solved:
+        if not isinstance(constraint, (Horizon, TotalBudget)) or self.resources is not None:
             return {"moving": unknown, "fixed": unknown}
         reward, cost = self._tables()
         # With rounds as the clock every pull costs one, and nobody can do better than the best of
@@ -261,25 +236,21 @@ class Piecewise(AroundWorld):
         price, best = (cost, _budgeted) if money else (np.ones_like(cost), _by_round)
         fixed = functools.partial(self._benchmark, _best_alone, reward, price)
         if getattr(self.spec, "context", None) is None:
-            return {
-                "moving": functools.partial(self._benchmark, best, reward, price),
-                "fixed": fixed,
-            }
+            moving = functools.partial(self._benchmark, best, reward, price)
+            return {"moving": moving, "fixed": fixed}
         # Who sees contexts earns more than the best of the mean rewards.
         found = None if money else self._best_by_context()
         if found is None:
             return {"moving": unknown, "fixed": fixed}
-        best_rewards, exact = found[0][..., None], found[1]
-        seen = functools.partial(
-            self._benchmark, _by_round, best_rewards, np.ones_like(best_rewards)
-        )
+        rewards, exact = found[0][..., None], found[1]
+        seen = functools.partial(self._benchmark, _by_round, rewards, np.ones_like(rewards))
         errors = {} if exact else {"moving_error": unknown, "fixed_error": unknown}
         return {"moving": seen, "fixed": fixed, **errors}
 
     def _best_by_context(self) -> tuple[np.ndarray, bool] | None:
         """(mean reward of each context's best arm ``[instance, segment]``, exact?), or None."""
         segments: Any = self._by_segment()
-        while isinstance(segments, AroundWorld):
+        while isinstance(segments, AroundWorld) and not isinstance(segments, Stocked):
             segments = segments.world
         if not hasattr(segments, "value_tables"):
             return None
@@ -307,8 +278,7 @@ class Piecewise(AroundWorld):
         return values
 
     def best_schedule(self, constraint: Constraint) -> tuple[np.ndarray, np.ndarray]:
-        """Host: what the benchmark ``"moving"`` plays at V(B), for
-        :class:`~jaxbandits.policies.Schedule`.
+        """Host: what ``"moving"`` plays at V(B), for :class:`~jaxbandits.policies.Schedule`.
 
         From which round on, and which arm: ``[1, instance, change]`` each. The constraint as
         :func:`~jaxbandits.simulate` takes it: a :class:`~jaxbandits.Horizon`, or a
@@ -368,9 +338,8 @@ def _best_alone(
     start: np.ndarray, reward: np.ndarray, cost: np.ndarray, clock: np.ndarray
 ) -> np.ndarray:
     """What the best single arm brings."""
-    return np.max(
-        [_alone(start, r, c, clock) for r, c in zip(reward.T, cost.T, strict=True)], axis=0
-    )
+    arms = zip(reward.T, cost.T, strict=True)
+    return np.max([_alone(start, r, c, clock) for r, c in arms], axis=0)
 
 
 class _Ending(NamedTuple):
@@ -385,19 +354,15 @@ class _Ending(NamedTuple):
 def _endings(
     start: np.ndarray, reward: np.ndarray, cost: np.ndarray, limit: float
 ) -> Iterator[_Ending]:
-    """The lines whose maximum is V, the value of the program of :meth:`Piecewise.benchmarks`, to a
-    clock of ``limit``.
-
-    At a price λ all exchanges are made that gain more than λ a unit. If the run ends in segment j,
-    only prices from :math:`\\rho_j`, the best ratio in j, to :math:`\\rho_{j-1}` can be those of V:
-    at a lower one segment j is played to its end and going on is as good, at a higher one it is not
-    played and ending in j − 1 is as good.
-    """
+    """The lines whose maximum is V of :meth:`Piecewise.benchmarks`, to a clock of ``limit``."""
+    # At a price λ all exchanges are made that gain more than λ a unit. If the run ends in segment
+    # j, only prices from ρ_j, the best ratio in j, to ρ_{j−1} can be those of V: at a lower one
+    # segment j is played to its end and going on is as good, at a higher one it is not played and
+    # ending in j − 1 is as good.
     length, rows = _lengths(start)[:-1], np.arange(len(start))
     cheapest, ratio = np.lexsort((-reward, cost))[:, 0], _ratios(reward, cost)
-    spent, gained = (
-        np.append(0, np.cumsum(length * x[rows, cheapest][:-1])) for x in (cost, reward)
-    )
+    all_cheap = (length * x[rows, cheapest][:-1] for x in (cost, reward))
+    spent, gained = (np.append(0, np.cumsum(x)) for x in all_cheap)
     price, money, segment = exchanges(length, reward[:-1], cost[:-1])
     best = ratio.max(axis=1)
     filling = np.where(ratio >= best[:, None], cost + reward, -np.inf).argmax(axis=1)
@@ -425,10 +390,8 @@ def _budgeted(
     value = np.full(clock.shape, -np.inf)
     for _, spent, gained, price in _endings(start, reward, cost, clock.max(initial=0)):
         # where one line ends the next begins, but for rounding
-        window = slice(
-            np.searchsorted(clock, spent[0]),
-            np.searchsorted(clock, spent[-1] * (1 + 1e-9), side="right"),
-        )
+        last = np.searchsorted(clock, spent[-1] * (1 + 1e-9), side="right")
+        window = slice(np.searchsorted(clock, spent[0]), last)
         corner = np.searchsorted(spent, clock[window], side="right") - 1
         with np.errstate(invalid="ignore"):
             line = gained[corner] + np.append(price, 0)[corner] * (clock[window] - spent[corner])
@@ -444,9 +407,8 @@ def _plan(
     best, price, j = -np.inf, 0.0, 0
     for line in _endings(start, reward, cost, budget):
         at = np.clip(np.searchsorted(line.spent, budget), 1, line.price.size)
-        value = line.gained[at - 1] + line.price[at - 1] * (
-            min(budget, line.spent[-1]) - line.spent[at - 1]
-        )
+        more = min(budget, line.spent[-1]) - line.spent[at - 1]
+        value = line.gained[at - 1] + line.price[at - 1] * more
         if line.spent[0] <= budget and value > best:
             best, price, j = value, line.price[at - 1], line.segment
     lengths = _lengths(start)
@@ -475,15 +437,6 @@ def _plan(
 # --- Paths of means, for :meth:`Piecewise.bernoulli`: float64 ``[step, K]``, or ``[instance, step, K]``
 
 
-def _ends(low: Any, high: Any, names: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
-    a, b = numbers(names[0], low), numbers(names[1], high)
-    if a.shape != b.shape or a.ndim not in (1, 2):
-        raise InputError(
-            f"{names[0]}, {names[1]}: shapes {a.shape} and {b.shape} given; both [K] or [instance, K]"
-        )
-    return a[..., None, :], b[..., None, :]
-
-
 def linear(first: Any, last: Any, steps: int) -> np.ndarray:
     """Means that move linearly from ``first`` to ``last``, ``[K]`` or ``[instance, K]``.
 
@@ -492,7 +445,7 @@ def linear(first: Any, last: Any, steps: int) -> np.ndarray:
         >>> drift.linear([0.2, 0.5], [0.6, 0.5], steps=3).tolist()
         [[0.2, 0.5], [0.4, 0.5], [0.6, 0.5]]
     """
-    a, b = _ends(first, last, ("first", "last"))
+    a, b = (x[..., None, :] for x in alike((1, 2), "[K] or [instance, K]", first=first, last=last))
     share = np.linspace(0, 1, whole_number("steps", steps, 2, _MOST_ROUND))[:, None]
     return a * (1 - share) + b * share
 
@@ -512,9 +465,8 @@ def sinusoidal(low: Any, high: Any, steps: int, period: float, phase: Any = 0.0)
         >>> drift.sinusoidal([0.2], [0.6], steps=5, period=4).round(3).ravel().tolist()
         [0.4, 0.6, 0.4, 0.2, 0.4]
     """
-    a, b = _ends(low, high, ("low", "high"))
-    if not period > 0:
-        raise bad("period", period, "a number of steps above 0")
+    a, b = (x[..., None, :] for x in alike((1, 2), "[K] or [instance, K]", low=low, high=high))
+    refuse("period", period, not period > 0, "a number of steps above 0")
     step = np.arange(whole_number("steps", steps, 1, _MOST_ROUND))[:, None]
     swing = np.sin(2 * np.pi * (step / period + numbers("phase", phase)))
     return (a + b) / 2 + (b - a) / 2 * swing
@@ -523,8 +475,7 @@ def sinusoidal(low: Any, high: Any, steps: int, period: float, phase: Any = 0.0)
 def random_walk(
     key: jax.Array, start: Any, size: float, steps: int, low: float = 0.0, high: float = 1.0
 ) -> np.ndarray:
-    """Means that walk: each step is uniform in [−size, size], and the walk is reflected at ``low``
-    and ``high``.
+    """Means that walk by steps uniform in [−size, size], reflected at ``low`` and ``high``.
 
     The step is addressed by (key, instance, step, arm): longer walks, more arms or instances change
     none of the others.
@@ -544,21 +495,19 @@ def random_walk(
         ((200, 2), True, True)
     """
     begin, steps = numbers("start", start), whole_number("steps", steps, 1, _MOST_ROUND)
-    if begin.ndim not in (1, 2) or not low < high or not ((begin >= low) & (begin <= high)).all():
-        raise bad("start", start, f"[K] or [instance, K], within [low, high] = [{low:g}, {high:g}]")
-    if not 0 <= size <= high - low:
-        raise bad("size", size, "from 0 to high − low")
+    fits = begin.ndim in (1, 2) and low < high and ((begin >= low) & (begin <= high)).all()
+    must = f"[K] or [instance, K], within [low, high] = [{low:g}, {high:g}]"
+    refuse("start", begin.tolist(), not fits, must)
+    refuse("size", size, not 0 <= size <= high - low, "from 0 to high − low")
     wide, root = np.atleast_2d(begin), streams.root_key(key)
 
     def words(instance: jax.Array, step: jax.Array, arm: jax.Array) -> jax.Array:
         return streams.words(streams.at(root, instance, 0), step, arm)[0]
 
-    places = np.meshgrid(
-        *(np.arange(n, dtype=np.uint32) for n in (wide.shape[0], steps, wide.shape[1])),
-        indexing="ij",
-    )
-    bits = np.asarray(jax.vmap(words)(*(jnp.asarray(x.ravel()) for x in places)), np.float64)
-    moves = size * (2 * (bits.reshape(places[0].shape) + 0.5) * 2.0**-32 - 1)
+    shape = wide.shape[0], steps, wide.shape[1]
+    places = jnp.asarray(np.indices(shape, np.uint32).reshape(3, -1))
+    bits = np.asarray(jax.vmap(words)(*places), np.float64).reshape(shape)
+    moves = size * (2 * (bits + 0.5) * 2.0**-32 - 1)
     moves[:, 0] = 0
     path, span = np.cumsum(moves, axis=1) + wide[:, None, :] - low, high - low
     folded = path % (2 * span)

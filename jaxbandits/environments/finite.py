@@ -21,14 +21,15 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._provenance import remembered
 from jaxbandits.constraints import a_round
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import SMALLEST, InputError, bad, numbers, refuse, whole_number
-from jaxbandits.core.protocol import Environment, Feedback, Outcome
+from jaxbandits.core.checks import SMALLEST, bad, refuse, whole_number
+from jaxbandits.core.protocol import Environment, Feedback, Outcome, Pulled
 from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.core.specs import Spec as Spec
 from jaxbandits.core.tables import (
     MOST_ARMS,
     MOST_IN_A_SET,
+    alike,
     check_unit,
     fits,
     is_arm,
@@ -101,8 +102,7 @@ def _quarters(cumulative: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
 
 @pytree
 class BetaLaw(Law):
-    """Independent Beta laws, drawn from tables of their quantile functions
-    (:mod:`jaxbandits._numerics.beta`).
+    """Independent Beta laws, drawn from tables of their quantile functions.
 
     The shapes are kept for those who ask how outcomes depend on them.
     """
@@ -137,9 +137,8 @@ class RowsLaw(Law):
 
     def cost_steps(self) -> tuple[Any, Any]:
         cost = np.asarray(self.cost, np.int64)
-        return _steps_of(
-            np.where(np.arange(cost.shape[-1]) < np.asarray(self.rows)[..., None], cost, 0)
-        )
+        exists = np.arange(cost.shape[-1]) < np.asarray(self.rows)[..., None]
+        return _steps_of(np.where(exists, cost, 0))
 
 
 @pytree
@@ -193,8 +192,7 @@ def drawn_row(
 ) -> jax.Array:
     """The row that a word draws where P(row <= j) is ``cumulative(j)``, in ticks."""
     uniform = streams.uniform_ticks(word)
-    low = high = jnp.int32(0)
-    high = high + rows - 1
+    low, high = jnp.int32(0), jnp.int32(rows - 1)
     # By halving: the first row that U does not reach.
     for _ in range(max(1, (rows - 1).bit_length())):
         middle = (low + high) // 2
@@ -233,13 +231,23 @@ class CountedArms(Environment):
     def start(self) -> jax.Array:
         return jnp.zeros((self.spec.arms,), jnp.int32)
 
+    def counted(self, state: jax.Array, arm: jax.Array) -> jax.Array:
+        """The state after one more pull of ``arm``."""
+        return state + (jax.lax.iota(jnp.int32, self.spec.arms) == arm).astype(jnp.int32)
+
     def summary(self, state: jax.Array) -> dict[str, jax.Array]:
         return {"pulls": state}
 
 
+def arm_words(key: jax.Array, n: jax.Array, arm: jax.Array, costs: int) -> jax.Array:
+    """Random words of one pull: the first for the reward, the next for its costs."""
+    place, blocks = arm.astype(jnp.uint32), range(1 + costs // 2)
+    words = [streams.words(key, n, place | np.uint32(block << 24)) for block in blocks]
+    return jnp.concatenate(words)
+
+
 class AddressedArms(CountedArms):
-    """K arms whose n-th outcome of arm k is a pure function of (key, k, n). The leap engine can run
-    index policies on them.
+    """K arms whose n-th outcome of arm k is a pure function of (key, k, n), for the leap engine.
 
     Write ``spec``, :meth:`means`, :meth:`outcome` and :meth:`values`. The state is the arms' pull
     counts, ``i32[K]``.
@@ -262,8 +270,7 @@ class AddressedArms(CountedArms):
         """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
 
     def opening(self, arm: jax.Array, n: jax.Array, round: jax.Array) -> jax.Array | None:
-        """Is the arm open in this round, after ``n`` pulls of it, ``bool[]``? None (the default):
-        always.
+        """Is the arm open in this round, after ``n`` pulls of it, ``bool[]``? None: always.
 
         :meth:`open` asks it of every arm; whoever closes arms says :meth:`opens_next`, too.
         """
@@ -280,23 +287,13 @@ class AddressedArms(CountedArms):
         arms = jax.lax.iota(jnp.int32, self.spec.arms)
         return jax.vmap(lambda arm: jnp.all(self.means(arm)[1] >= 0))(arms)
 
-    def pull(
-        self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
-    ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
-        width = self.spec.arms
-        arm = jnp.clip(action, 0, width - 1)
+    def pull(self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array) -> Pulled:
+        arm = jnp.clip(action, 0, self.spec.arms - 1)
         mean_reward, mean_cost = self.means(arm)
         reward, cost = self.outcome(key, arm, state.at[arm].get(mode="promise_in_bounds"))
-        outcome = Outcome(
-            reward=reward,
-            cost=cost,
-            expected_reward=mean_reward,
-            expected_cost=mean_cost,
-            events={},
-            valid=(arm == action) & jnp.all(mean_cost >= 0),
-        )
-        hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
-        return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
+        valid = (arm == action) & jnp.all(mean_cost >= 0)
+        outcome = Outcome(reward, cost, mean_reward, mean_cost, {}, valid)
+        return self.counted(state, arm), outcome, Feedback(reward, cost), jnp.bool_(False)
 
 
 @pytree
@@ -345,25 +342,16 @@ class FiniteArms(AddressedArms):
     def generalised_bernoulli(
         cls, reward_weights: Any, cost_weights: Any, present: Any = None
     ) -> Self:
-        """Outcomes 0, ¼, ½, ¾, 1 with probabilities proportional to five weights each: ``[..., K,
-        5]``.
-        """
-        rw, cw = numbers("reward_weights", reward_weights), numbers("cost_weights", cost_weights)
-        if rw.shape != cw.shape or rw.ndim not in (2, 3) or rw.shape[-1] != 5:
-            shapes = f"reward_weights, cost_weights: shapes {rw.shape} and {cw.shape} given"
-            raise InputError(f"{shapes}; both must be [K, 5] or [instance, K, 5]")
+        """Outcomes 0, ¼, ½, ¾, 1, probabilities proportional to five weights each, ``[..., K, 5]``."""
+        may_be = "[K, 5] or [instance, K, 5]"
+        rw, cw = alike((2, 3), may_be, reward_weights=reward_weights, cost_weights=cost_weights)
+        refuse("reward_weights, cost_weights", rw.shape, rw.shape[-1] != 5, may_be)
         fits("reward_weights", rw.shape[:-1])
         for name, w in (("reward_weights", rw), ("cost_weights", cw)):
-            if not (np.isfinite(w) & (w >= 0)).all() or (w.max(-1) <= 0).any():
-                raise InputError(f"{name}: weights must be finite, at least 0, and not all 0")
-        rw, cw = (w[None] if w.ndim == 2 else w for w in (rw, cw))
-        (rt, rm), (ct, cm) = quarter_thresholds(rw), quarter_thresholds(cw)
-        return cls(
-            law=QuarterLaw(rt, ct),
-            mean_reward=rm,
-            mean_cost=cm,
-            present=presence(present, rm.shape),
-        )
+            refuse(name, w, ~(np.isfinite(w) & (w >= 0)), "finite and at least 0")
+            refuse(name, w.max(-1), w.max(-1) <= 0, "above 0 somewhere in each five")
+        (rt, rm), (ct, cm) = (quarter_thresholds(w.reshape(-1, *w.shape[-2:])) for w in (rw, cw))
+        return cls(QuarterLaw(rt, ct), rm, cm, presence(present, rm.shape))
 
     @classmethod
     def beta(
@@ -374,43 +362,31 @@ class FiniteArms(AddressedArms):
         cost_beta: Any,
         present: Any = None,
     ) -> Self:
-        """Beta-distributed rewards and costs, independent; shape parameters above 0, ``[K]`` or
-        ``[instance, K]``.
+        """Independent Beta rewards and costs; shapes above 0, ``[K]`` or ``[instance, K]``.
 
         Drawn through a tabulated quantile function (its CDF error is bounded by a test); the true
         means are those of the tabulated laws, within 10⁻⁵ of α/(α+β), or within 10⁻⁴ where both are
         below 0.1.
         """
-        names = ("reward_alpha", "reward_beta", "cost_alpha", "cost_beta")
-        values = (reward_alpha, reward_beta, cost_alpha, cost_beta)
-        shapes = [numbers(name, x) for name, x in zip(names, values, strict=True)]
-        if len({x.shape for x in shapes}) != 1 or shapes[0].ndim not in (1, 2):
-            message = f"{', '.join(names)}: shapes {[x.shape for x in shapes]} given"
-            raise InputError(f"{message}; all must be [K] or [instance, K]")
+        given = {"reward_alpha": reward_alpha, "reward_beta": reward_beta}
+        given |= {"cost_alpha": cost_alpha, "cost_beta": cost_beta}
+        shapes = alike((1, 2), "[K] or [instance, K]", **given)
         fits("reward_alpha", shapes[0].shape)
-        for name, x in zip(names, shapes, strict=True):
-            must = f"finite, above 0 and at most {beta.MOST_SHAPE:g}"
+        must = f"finite, above 0 and at most {beta.MOST_SHAPE:g}"
+        for name, x in zip(given, shapes, strict=True):
             refuse(name, x, ~((x > 0) & (x <= beta.MOST_SHAPE)), must)
-        ra, rb, ca, cb = (np.atleast_2d(x) for x in shapes)
+        ra, rb, ca, cb = map(np.atleast_2d, shapes)
         reward, reward_mean = beta.quantile_table(ra, rb)
         cost, cost_mean = beta.quantile_table(ca, cb)
         beta.refuse_inexact("reward_alpha, reward_beta", ra, rb, reward_mean)
         beta.refuse_inexact("cost_alpha, cost_beta", ca, cb, cost_mean)
-        return cls(
-            law=BetaLaw(
-                reward,
-                cost,
-                *(np.maximum(x, SMALLEST).astype(np.float32) for x in (ra, rb, ca, cb)),
-            ),
-            mean_reward=np.rint(reward_mean).astype(np.int32),
-            mean_cost=np.rint(cost_mean).astype(np.int32),
-            present=presence(present, ra.shape),
-        )
+        played = (np.maximum(x, SMALLEST).astype(np.float32) for x in (ra, rb, ca, cb))
+        mean_r, mean_c = (np.rint(x).astype(np.int32) for x in (reward_mean, cost_mean))
+        return cls(BetaLaw(reward, cost, *played), mean_r, mean_c, presence(present, ra.shape))
 
     @classmethod
     def empirical(cls, logs: Sequence[Sequence[tuple[Any, Any]]]) -> Self:
-        """Resample the rows of real logs: ``logs[instance][arm] = (rewards, costs)``, values in [0,
-        1].
+        """Resample rows of real logs: ``logs[instance][arm] = (rewards, costs)``, in [0, 1].
 
         A pull draws one row of its arm, so that reward and cost keep their dependence. Costs are
         ``[rows]``, or ``[rows, d]`` for d resources.
@@ -419,12 +395,10 @@ class FiniteArms(AddressedArms):
         width = max(len(arms) for arms in checked)
         depth = max(rewards.size for arms in checked for rewards, _ in arms)
         fits("logs", (width,))
-        several = checked[0][0][1].shape[1:]
-        reward, cost = (
-            np.zeros((len(checked), width, depth, *more), np.int32) for more in ((), several)
-        )
-        rows = np.ones((len(checked), width), np.int32)
-        present = np.zeros((len(checked), width), bool)
+        shape = len(checked), width
+        reward = np.zeros((*shape, depth), np.int32)
+        cost = np.zeros((*shape, depth, *checked[0][0][1].shape[1:]), np.int32)
+        rows, present = np.ones(shape, np.int32), np.zeros(shape, bool)
         for i, arms in enumerate(checked):
             for k, (r, c) in enumerate(arms):
                 check_unit(f"logs[{i}][{k}] rewards", r, rows=True)
@@ -433,44 +407,28 @@ class FiniteArms(AddressedArms):
                 reward[i, k, : r.size] = ticks.from_units(r)
                 cost[i, k, : r.size] = ticks.from_units(c)
                 rows[i, k], present[i, k] = r.size, True
-        law = RowsLaw(reward, cost, rows)
-        mean_r, mean_c = (
-            np.rint(
-                x.sum(2, dtype=np.int64) / rows.reshape(rows.shape + (1,) * (x.ndim - 3))
-            ).astype(np.int32)
-            for x in (reward, cost)
-        )
-        return cls(law=law, mean_reward=mean_r, mean_cost=mean_c, present=present)
+        mean_reward = np.rint(reward.sum(2, dtype=np.int64) / rows)
+        mean_cost = np.rint(cost.sum(2, dtype=np.int64) / _with_axes(rows, cost.ndim - 1))
+        means = mean_reward.astype(np.int32), mean_cost.astype(np.int32)
+        return cls(RowsLaw(reward, cost, rows), *means, present)
 
     def take(self, instances: Sequence[int], arms: int | None = None) -> FiniteArms:
-        """Some of the instances, cut to the first ``arms`` columns (which must hold all their
-        present arms).
-
-        Raises:
-            InputError: if an arm that is present would be cut off.
-        """
+        """Some of the instances, cut to the first ``arms`` columns: no present arm lies beyond."""
         rows = np.asarray(instances)
-        if arms is not None and np.asarray(self.present)[rows, arms:].any():
-            raise InputError(
-                f"arms: {arms} given; it must leave every present arm of the instances {list(instances)}"
-            )
+        cuts = arms is not None and np.asarray(self.present)[rows, arms:].any()
+        refuse("arms", arms, cuts, f"enough for each present arm of instances {list(instances)}")
         return jax.tree.map(lambda x: np.asarray(x)[rows][:, :arms], self)
 
     @property
     def spec(self) -> FiniteSpec:
-        several = len(self.mean_cost.shape) - len(self.present.shape)
-        return FiniteSpec(
-            int(self.present.shape[-1]), int(self.mean_cost.shape[-1]) if several else None
-        )
+        several = len(self.mean_cost.shape) > len(self.present.shape)
+        resources = int(self.mean_cost.shape[-1]) if several else None
+        return FiniteSpec(int(self.present.shape[-1]), resources)
 
     def refuses(self, action: Any) -> str | None:
-        fits = (
-            is_arm(action)
-            and len(action.shape) <= 1
-            and 1 <= np.prod(action.shape) <= MOST_IN_A_SET
-        )
-        must = f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
-        return None if fits else must
+        if is_arm(action) and len(action.shape) <= 1 and 1 <= action.size <= MOST_IN_A_SET:
+            return None
+        return f"an arm, int32[], or a set of L arms, int32[L], L from 1 to {MOST_IN_A_SET}"
 
     def largest(self, action: Any) -> tuple[int, int]:
         bound = int(np.prod(action.shape)) * ticks.ONE
@@ -478,14 +436,14 @@ class FiniteArms(AddressedArms):
 
     def check(self) -> None:
         """Means are whole ticks, and every instance has an arm: what a table made by hand may lack."""
+        must = "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them"
         for name in ("mean_reward", "mean_cost"):
-            if (kind := np.asarray(getattr(self, name)).dtype) != np.int32:
-                must = "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them"
-                raise bad(name, f"{kind} values", must)
+            kind = np.asarray(getattr(self, name)).dtype
+            refuse(name, f"{kind} values", kind != np.int32, must)
         present = np.asarray(self.present)
-        if present.dtype != np.bool_ or not present.any(axis=-1).all():
-            must = "booleans, at least one of them true in every instance"
-            raise bad("present", f"{present.dtype} values", must)
+        wrong = present.dtype != np.bool_ or not present.any(axis=-1).all()
+        must = "booleans, at least one of them true in every instance"
+        refuse("present", f"{present.dtype} values", wrong, must)
 
     def available(self) -> jax.Array:
         return self.present[:]
@@ -494,14 +452,9 @@ class FiniteArms(AddressedArms):
         return self.mean_reward[arm], self.mean_cost[arm]
 
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-        blocks = 1 + (self.spec.resources or 1) // 2
-        place = arm.astype(jnp.uint32)
-        words = [streams.words(key, n, place | np.uint32(block << 24)) for block in range(blocks)]
-        return self.law.outcome(arm, jnp.concatenate(words))
+        return self.law.outcome(arm, arm_words(key, n, arm, self.spec.resources or 1))
 
-    def pull(
-        self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
-    ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
+    def pull(self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array) -> Pulled:
         width = self.spec.arms
         arms = jnp.atleast_1d(action)
         inside = (arms >= 0) & (arms < width)
@@ -515,27 +468,18 @@ class FiniteArms(AddressedArms):
         if arms.size > 1:
             valid = valid & jnp.all(hits <= 1)  # no arm twice
 
-        def total(x: jax.Array) -> jax.Array:
-            return jnp.sum(x, axis=0, dtype=jnp.int32)
-
-        outcome = Outcome(
-            reward=total(reward),
-            cost=total(cost),
-            expected_reward=total(mean_reward),
-            expected_cost=total(mean_cost),
-            events={},
-            valid=valid,
-        )
-        feedback = Feedback(
-            reward.reshape(action.shape), cost.reshape(action.shape + self.spec.cost_shape)
-        )
+        costs = cost.reshape(action.shape + self.spec.cost_shape)
+        feedback = Feedback(reward.reshape(action.shape), costs)
+        of_arms = reward, cost, mean_reward, mean_cost
+        r, c, mean_r, mean_c = (jnp.sum(x, axis=0, dtype=jnp.int32) for x in of_arms)
+        outcome = Outcome(r, c, mean_r, mean_c, {}, valid)
         return state + hits, outcome, feedback, jnp.bool_(False)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         exists = np.asarray(self.present)
         reward, cost = ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
-        mask = exists[(...,) + (None,) * (cost.ndim - exists.ndim)]
-        return np.where(exists, reward, np.nan), np.where(mask, cost, np.nan)
+        paid = np.where(_with_axes(exists, cost.ndim), cost, np.nan)
+        return np.where(exists, reward, np.nan), paid
 
     def cost_steps(self) -> tuple[Any, Any]:
         """Host: see :meth:`Law.cost_steps`."""
@@ -552,18 +496,21 @@ class FiniteArms(AddressedArms):
         if isinstance(law, RowsLaw):
             cost = np.asarray(law.cost, np.int64)
             rows = np.arange(cost.shape[2]) < np.asarray(law.rows)[..., None]
-            rows = rows.reshape(rows.shape + (1,) * (cost.ndim - 3))
-            return np.where(((cost == cost[:, :, :1]) | ~rows).all(2), cost[:, :, 0], 0)
+            same = (cost == cost[:, :, :1]) | ~_with_axes(rows, cost.ndim)
+            return np.where(same.all(2), cost[:, :, 0], 0)
         if isinstance(law, ClickLaw):
             same = (np.asarray(law.paid) == ticks.ONE) & (np.asarray(law.spread) == 0)
             return np.where(same, np.asarray(law.price, np.int64), 0)
         return None
 
 
+def _with_axes(table: np.ndarray, ndim: int) -> np.ndarray:
+    """``table`` with axes of length 1 behind it, ``ndim`` in all."""
+    return table.reshape(table.shape + (1,) * (ndim - table.ndim))
+
+
 def listed(costs: Any, resources: int) -> np.ndarray | None:
-    """Costs ``[instance, …]`` with so many axes of resources behind, as ``[instance, n(, d)]``; None
-    where they are too many to look through in each call.
-    """
+    """Costs ``[instance, …]`` as ``[instance, n(, d)]``; None where there are too many to look at."""
     table = np.asarray(costs, np.int64)
     end = table.ndim - resources
     return None if table[0].size > 2**17 else table.reshape(len(table), -1, *table.shape[end:])
@@ -657,21 +604,15 @@ class WithNullArm(AroundWorld):
     def refuses(self, action: Any) -> str | None:
         return refuses_but_one_arm(action)
 
-    def pull(
-        self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array
-    ) -> tuple[Any, Outcome, Feedback, jax.Array]:
+    def pull(self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array) -> Pulled:
         skip, null = action == SKIP, action == self.spec.arms
         rests = skip | null
-        pulled, outcome, feedback, _ = self.arms.pull(
-            state, jnp.where(rests, 0, action), key, round
-        )
+        arm = jnp.where(rests, 0, action)
+        pulled, outcome, feedback, _ = self.arms.pull(state, arm, key, round)
         nothing = jax.tree.map(jnp.zeros_like, outcome)._replace(valid=jnp.bool_(True))
         outcome = select_tree(rests, nothing, outcome)
-        events = dict(outcome.events) | {
-            "skips": skip.astype(jnp.int32),
-            "null": null.astype(jnp.int32),
-        }
-        outcome = outcome._replace(events=events)
+        counts = {"skips": skip.astype(jnp.int32), "null": null.astype(jnp.int32)}
+        outcome = outcome._replace(events=dict(outcome.events) | counts)
         visible = select_tree(rests, jax.tree.map(jnp.zeros_like, feedback), feedback)
         return select_tree(rests, state, pulled), outcome, visible, rests
 
@@ -690,19 +631,15 @@ class WithNullArm(AroundWorld):
             must = "the other way round, Piecewise.of([WithNullArm(arms), …])"
             raise bad("arms", type(self.arms).__name__, must)
         pace = a_round(constraint)
-        if pace is not None and pace.budget is None:
-            label = "a TotalBudget without rounds, and a null arm, in a world with contexts"
-            raise InputError(
-                f"constraint: {label} given; it must have rounds: one would wait for ever for the best request"
-            )
+        must = "one with rounds: with contexts and a null arm one would wait for ever for the best"
+        refuse("constraint", constraint, pace is not None and pace.budget is None, must)
         return benchmarks
 
 
 # --- Random instances as in the experiments of the ω-UCB paper (Heyden et al., KDD 2024, §6.1; reference code)
 #
 # Instance i's parameters are addressed by (key, i, arm, what): more instances or arms change none
-# of the others. True means are used throughout, but where one asks for those of the reference code
-# (``gbr_mean_bug``).
+# of the others. Means are true ones, unless one asks for the reference code's (``gbr_mean_bug``).
 
 
 @remembered
@@ -747,9 +684,8 @@ def random_generalised_bernoulli(
     world = FiniteArms.generalised_bernoulli(u[..., :5], u[..., 5:])
     if not gbr_mean_bug:
         return world
-    reward, cost = (
-        np.rint(0.8 * np.asarray(x)).astype(np.int32) for x in (world.mean_reward, world.mean_cost)
-    )
+    means = np.asarray(world.mean_reward), np.asarray(world.mean_cost)
+    reward, cost = (np.rint(0.8 * x).astype(np.int32) for x in means)
     return dataclasses.replace(world, mean_reward=reward, mean_cost=cost)
 
 
@@ -763,20 +699,15 @@ def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
         >>> jb.environments.random_beta(jax.random.key(0), instances=2, arms=3).instances
         2
     """
-    u = 5.0 * uniforms(key, instances, arms, 4)
-    return FiniteArms.beta(*u)
+    return FiniteArms.beta(*(5.0 * uniforms(key, instances, arms, 4)))
 
 
 def uniforms(key: jax.Array, instances: int, arms: int, kinds: int) -> np.ndarray:
     """Float64 uniforms in (0, 1), ``[kinds, instance, arm]``, at (key, instance, kind, arm)."""
     whole_number("instances", instances, 1, 2**32, "2**32")
     whole_number("arms", arms, 1, MOST_ARMS, "2**24")
-    root = streams.root_key(key)
-    kind, instance, arm = np.meshgrid(
-        np.arange(kinds), np.arange(instances), np.arange(arms), indexing="ij"
-    )
-    place = jnp.asarray((kind << 24 | arm).reshape(-1).astype(np.uint32))
-    words = jax.vmap(streams.words, in_axes=(None, 0, 0))(
-        root, jnp.asarray(instance.reshape(-1)), place
-    )
-    return (np.asarray(words[:, 0], np.float64).reshape(kind.shape) + 0.5) * 2.0**-32
+    kind, instance, arm = np.indices((kinds, instances, arms)).reshape(3, -1)
+    at = jnp.asarray(instance), jnp.asarray((kind << 24 | arm).astype(np.uint32))
+    words = jax.vmap(streams.words, in_axes=(None, 0, 0))(streams.root_key(key), *at)
+    uniform = (np.asarray(words[:, 0], np.float64) + 0.5) * 2.0**-32
+    return uniform.reshape(kinds, instances, arms)

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandits._numerics import beta
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import bad, positive_number
+from jaxbandits.core.checks import positive_number, refuse
 
 
 def coin(mean: jax.Array, word: jax.Array) -> jax.Array:
@@ -61,8 +61,7 @@ class NoNoise(Noise):
 
 @dataclasses.dataclass(frozen=True)
 class Tent(Noise):
-    """Uniform around the mean: μ + (2U − 1) min(h, μ, 1 − μ), in whole ticks. Its mean is μ,
-    whatever h.
+    """Uniform around the mean: μ + (2U − 1) min(h, μ, 1 − μ), in whole ticks, of mean μ.
 
     Args:
         h: the most on either side, in (0, ½].
@@ -77,8 +76,7 @@ class Tent(Noise):
     h: float = 0.25
 
     def check(self) -> None:
-        if not 0 < positive_number("Tent.h", self.h) <= 0.5:
-            raise bad("Tent.h", self.h, "above 0 and at most 0.5")
+        refuse("Tent.h", self.h, positive_number("Tent.h", self.h) > 0.5, "above 0 and at most 0.5")
 
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
         """A whole number of ticks, drawn uniformly from those on both sides."""
@@ -91,8 +89,7 @@ _MEANS = 64  # laws are tabulated at the means 0, 1/64, …, 1
 
 @dataclasses.dataclass(frozen=True)
 class Beta(Noise):
-    """Laws Beta(κμ, κ(1 − μ)) for μ = 0, 1/64, …, 1, and the interpolated quantile function in
-    between.
+    """Laws Beta(κμ, κ(1 − μ)) for μ = 0, 1/64, …, 1; between them interpolated quantiles.
 
     The mean of the law in between is the interpolated mean, so the law's mean is μ within 10⁻⁵.
 
@@ -103,26 +100,20 @@ class Beta(Noise):
     concentration: float = 10.0
 
     def check(self) -> None:
-        if not positive_number("Beta.concentration", self.concentration) <= beta.MOST_SHAPE:
-            must = f"above 0 and at most {beta.MOST_SHAPE:g}"
-            raise bad("Beta.concentration", self.concentration, must)
-        share = np.arange(1, _MEANS) / _MEANS
-        _, means = _tables(float(self.concentration))
-        beta.refuse_inexact(
-            "Beta.concentration",
-            self.concentration * share,
-            self.concentration * (1 - share),
-            means[1:-1],
-        )
+        large = positive_number("Beta.concentration", self.concentration) > beta.MOST_SHAPE
+        must = f"above 0 and at most {beta.MOST_SHAPE:g}"
+        refuse("Beta.concentration", self.concentration, large, must)
+        shapes = _shapes(self.concentration)
+        means = _tables(float(self.concentration))[1]
+        beta.refuse_inexact("Beta.concentration", *shapes, means[1:-1])
 
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
         knots, _ = _tables(float(self.concentration))
         row, share = _row_and_share(mean)
         cell, fraction = beta.cell_of(word)
         table = jnp.asarray(knots)
-        low, high = (
-            beta.interpolate(table[r, cell], table[r, cell + 1], fraction) for r in (row, row + 1)
-        )
+        low = beta.interpolate(table[row, cell], table[row, cell + 1], fraction)
+        high = beta.interpolate(table[row + 1, cell], table[row + 1, cell + 1], fraction)
         return beta.interpolate(low, high, share)
 
     def mean(self, mean: jax.Array) -> jax.Array:
@@ -140,11 +131,16 @@ def _row_and_share(mean: jax.Array) -> tuple[jax.Array, jax.Array]:
     return row, jnp.minimum(share, (1 << beta.FRACTION_BITS) - 1).astype(jnp.uint32)
 
 
+def _shapes(concentration: float) -> tuple[np.ndarray, np.ndarray]:
+    share = np.arange(1, _MEANS) / _MEANS
+    return concentration * share, concentration * (1 - share)
+
+
 @cache
 def _tables(concentration: float) -> tuple[np.ndarray, np.ndarray]:
     """Quantile knots ``i32[65, KNOTS]``, rising both ways, and means ``i32[65]``, in ticks."""
-    inner = np.arange(1, _MEANS) / _MEANS
-    tabulated, _ = beta.quantile_table(concentration * inner, concentration * (1 - inner))
-    ends = np.zeros((1, beta.KNOTS), np.int32), np.full((1, beta.KNOTS), ticks.ONE, np.int32)
-    knots = np.maximum.accumulate(np.concatenate([ends[0], tabulated, ends[1]]), axis=0)
+    tabulated, _ = beta.quantile_table(*_shapes(concentration))
+    knots = np.pad(tabulated, ((1, 1), (0, 0)))
+    knots[-1] = ticks.ONE
+    knots = np.maximum.accumulate(knots, axis=0)
     return knots, np.rint(beta._mean_ticks(knots)).astype(np.int32)

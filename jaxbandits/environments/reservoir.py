@@ -14,10 +14,10 @@ import numpy as np
 from jaxbandits._numerics.arrays import ArrayLike, per_instance, positive
 from jaxbandits._provenance import remembered
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, in_float32, numbers, refuse, whole_number
+from jaxbandits.core.checks import InputError, bad, in_float32, refuse, whole_number
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
-from jaxbandits.core.tables import MOST_ARMS, check_unit
+from jaxbandits.core.tables import MOST_ARMS, alike, check_unit, ticks32
 from jaxbandits.environments.finite import AddressedArms
 from jaxbandits.environments.noise import coin
 
@@ -77,11 +77,10 @@ def _draw(key: Words, arm: jax.Array) -> Words:
 
 @pytree
 class RatioLaw(ReservoirLaw):
-    """ρ = ρ*(1 − U^{1/β}), cost mean uniform on [λ, min(1, 1/ρ)], reward mean ρ times that (rounded
-    down to ticks).
+    """ρ = ρ*(1 − U^{1/β}), cost mean uniform on [λ, min(1, 1/ρ)], reward mean ρ times that.
 
-    The mean cost is drawn in whole ticks. No product feeds a sum here: fused or not, on a CPU the
-    bits are the same.
+    Both means are whole ticks, the reward's rounded down. No product feeds a sum here: fused or not,
+    the bits are the same on a CPU.
     """
 
     beta: ArrayLike = leaf()  # f32[I]
@@ -119,10 +118,9 @@ class SamplerLaw(ReservoirLaw):
         reward, cost = self.sampler(jax.random.wrap_key_data(words, impl="threefry2x32"))
         reward, cost = (jnp.asarray(x, jnp.float32).reshape(()) for x in (reward, cost))
         fine = (reward >= 0) & (reward <= 1) & (cost >= 0) & (cost <= 1)  # false for NaN
-        in_ticks = [
-            jnp.rint(jnp.where(fine, x, 0) * ticks.ONE).astype(jnp.int32) for x in (reward, cost)
-        ]
-        return in_ticks[0], jnp.where(fine, in_ticks[1], INVALID)
+        in_units = (jnp.where(fine, x, 0) for x in (reward, cost))
+        reward, cost = (jnp.rint(x * ticks.ONE).astype(jnp.int32) for x in in_units)
+        return reward, jnp.where(fine, cost, INVALID)
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         lowest = np.asarray(self.least_cost, np.float64)[:, None]
@@ -131,28 +129,20 @@ class SamplerLaw(ReservoirLaw):
 
     def check(self, reservoir: Reservoir, tried: int) -> None:
         reward, cost = reservoir.first_arms(tried)
-        lowest, best = (
-            np.asarray(x, np.float64)[:, None] for x in (self.least_cost, self.best_ratio)
-        )
-        name = getattr(self.sampler, "__name__", "sampler")
+        lowest = np.asarray(self.least_cost, np.float64)[:, None]
+        best = np.asarray(self.best_ratio, np.float64)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = reward / cost
-            tests = (
-                (cost < 0, cost, "means that are finite and in [0, 1]"),
-                (cost < lowest - _SLACK, cost, "a mean cost of at least least_cost"),
-                (
-                    ratio > best + _SLACK,
-                    ratio,
-                    "a ratio of mean reward to mean cost of at most best_ratio",
-                ),
-            )
-        for wrong, values, must in tests:
-            if wrong.any():
-                i, j = (int(x) for x in np.argwhere(wrong)[0])
+        name, rate = getattr(self.sampler, "__name__", "sampler"), "mean reward to mean cost"
+        for wrong, values, must in (
+            (cost < 0, cost, "means that are finite and in [0, 1]"),
+            (cost < lowest - _SLACK, cost, "a mean cost of at least least_cost"),
+            (ratio > best + _SLACK, ratio, f"a ratio of {rate} of at most best_ratio"),
+        ):
+            for i, j in np.argwhere(wrong)[:1]:
                 value = "means outside [0, 1]" if cost[i, j] < 0 else f"{values[i, j]:g}"
-                raise InputError(
-                    f"sampler: {name} gives arm {j} of instance {i} {value}; it must give {must}"
-                )
+                given = f"sampler: {name} gives arm {j} of instance {i} {value}"
+                raise InputError(f"{given}; it must give {must}")
 
 
 @pytree
@@ -245,9 +235,7 @@ class Reservoir(AddressedArms):
             raise bad("least_cost", float(lowest[wrong][0]), must)
         for name, x in (("least_cost", lowest), ("best_ratio", best)):
             refuse(name, x, ticks.from_units(np.minimum(x, 1)) < 1, _A_TICK)
-        law = RatioLaw(
-            b.astype(np.float32), best.astype(np.float32), ticks.from_units(lowest).astype(np.int32)
-        )
+        law = RatioLaw(b.astype(np.float32), best.astype(np.float32), ticks32(lowest))
         return Reservoir(law, words, _capacity(capacity), outcomes)
 
     @staticmethod
@@ -305,30 +293,18 @@ class Reservoir(AddressedArms):
         capacity: int,
         outcomes: OutcomeLaw = bernoulli_outcome,
     ) -> Reservoir:
-        """Arms drawn, with replacement, from a table of means ``[row]`` (pooled from real data,
-        say).
-        """
+        """Arms drawn, with replacement, from a table of means ``[row]``, of real data, say."""
         words = _instance_words(key, instances)
-        reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
-        if reward.shape != cost.shape or reward.ndim != 1 or reward.size == 0:
-            shapes = f"mean_reward, mean_cost: shapes {reward.shape} and {cost.shape} given"
-            raise InputError(f"{shapes}; both must be [row], rows ≥ 1")
+        reward, cost = alike((1,), "[row], rows ≥ 1", mean_reward=mean_reward, mean_cost=mean_cost)
         for name, x, low in (("mean_reward", reward, 0.0), ("mean_cost", cost, 0.5 / ticks.ONE)):
             must = f"finite and in {'[0' if low == 0 else '(0'}, 1]"
             refuse(name, x, ~((x >= low) & (x <= 1)), must)
             check_unit(name, x)
-        rows = [
-            np.broadcast_to(ticks.from_units(x).astype(np.int32), (instances, x.size))
-            for x in (reward, cost)
-        ]
+        rows = (np.broadcast_to(ticks32(x), (instances, x.size)) for x in (reward, cost))
         return Reservoir(TableLaw(*rows), words, _capacity(capacity), outcomes)
 
     def with_capacity(self, capacity: int) -> Reservoir:
-        """The same reservoir with room for more (or fewer) arms; arms that both have are the same.
-
-        Raises:
-            InputError: if it is not a whole number from 1 to 2²⁴.
-        """
+        """The same arms, of which the first ``capacity``, from 1 to 2²⁴, may be played."""
         return dataclasses.replace(self, capacity=_capacity(capacity))
 
     def take(self, instances: Sequence[int]) -> Reservoir:
@@ -349,12 +325,7 @@ class Reservoir(AddressedArms):
         return int(self.words.shape[0])
 
     def check(self) -> None:
-        """Try the first arms of every instance.
-
-        Raises:
-            InputError: means outside [0, 1], a mean cost below ``least_cost``, a ratio above
-                ``best_ratio``.
-        """
+        """Do the first arms of every instance keep what was promised of them?"""
         self.law.check(self, min(self.capacity, _TRIED))
 
     def available(self) -> jax.Array:

@@ -20,18 +20,17 @@ from jaxbandits._numerics import fluid
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._numerics.fluid import ContextValue
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, in_float32, numbers, refuse, whole_number
-from jaxbandits.core.protocol import Constraint, Feedback, Outcome, Possible
+from jaxbandits.core.checks import in_float32, refuse, whole_number
+from jaxbandits.core.protocol import Constraint, Feedback, Outcome, Possible, Pulled
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Domain
-from jaxbandits.core.tables import check_unit, fits, ticks32
+from jaxbandits.core.tables import alike, check_unit, fits, ticks32
 from jaxbandits.environments.finite import CountedArms, listed
 
 _MOST_ROWS = 2**30
-_SWAPS = (
-    48  # rounds of the shuffle behind a random order; orders of six rows pass a χ² test with 24
-)
+# Rounds of the shuffle behind a random order; orders of six rows pass a χ² test with 24
+_SWAPS = 48
 
 # --- Which request comes in which round
 
@@ -69,8 +68,7 @@ class RowOrder:
 
 @pytree
 class DrawnRows(RowOrder):
-    """A row drawn uniformly with replacement in each round: an endless sequence of independent
-    requests.
+    """A row drawn uniformly with replacement in each round: an endless list of independent requests.
 
     Example:
         >>> import jax
@@ -109,8 +107,7 @@ class RowsInOrder(RowOrder):
 
 @pytree
 class ShuffledRows(RowOrder):
-    """Every row once, in a random order of its own for each replicate; after the last one all
-    again, in a new order.
+    """Every row once in a random order, each replicate's own; then all again, in a new order.
 
     Args:
         parts: numbers of rows of parts that follow one another, each shuffled by itself, such as
@@ -135,9 +132,8 @@ class ShuffledRows(RowOrder):
 
     def check(self, rows: int) -> None:
         if self.parts is not None:
-            sizes = [whole_number("parts", size, 1, rows) for size in self.parts]
-            if sum(sizes) != rows:
-                raise bad("parts", self.parts, f"numbers whose sum is that of the rows, {rows}")
+            total = sum(whole_number("parts", size, 1, rows) for size in self.parts)
+            refuse("parts", self.parts, total != rows, f"numbers whose sum is the rows', {rows}")
 
     def shares(self, rows: int, rounds: int) -> np.ndarray | None:
         sizes = np.array(self.parts or (rows,))
@@ -175,13 +171,10 @@ def checked_features(features: Any, lead: tuple[int, ...] | None) -> np.ndarray:
     """Float32 features ``[N, d]`` or ``[N, K, d]``; ``lead``: axes required first, if any."""
     table = in_float32("features", features)
     before = 1 if lead is None else len(lead)
-    if (
-        table.ndim not in (before + 1, before + 2)
-        or 0 in table.shape
-        or (lead and table.shape[:before] != lead)
-    ):
-        must = "[N, d] or [N, K, d]" if lead is None else f"{list(lead)} first, then [d] or [K, d]"
-        raise InputError(f"features: shape {table.shape} given; it must be {must}")
+    wrong = table.ndim - before not in (1, 2) or 0 in table.shape
+    wrong = wrong or (lead is not None and table.shape[:before] != lead)
+    must = "[N, d] or [N, K, d]" if lead is None else f"{list(lead)} first, then [d] or [K, d]"
+    refuse("features", f"shape {table.shape}", wrong, must)
     refuse("features", table, ~np.isfinite(table), "finite")
     return table
 
@@ -207,8 +200,7 @@ def _means(table: np.ndarray, features: np.ndarray | None) -> np.ndarray:
 def context_values(
     tables: list[tuple[np.ndarray, np.ndarray]], ready: Constraint, order: RowOrder | None = None
 ) -> list[ContextValue] | None:
-    """Host: what contexts are worth under a prepared constraint, of each instance; None under one
-    of a class of one's own.
+    """Host: what contexts are worth under a prepared constraint, by instance; None if unknown.
 
     Args:
         tables: means at contexts, reward ``[instance, N, K]`` and cost ``[instance, N, K, J]``, NaN
@@ -233,9 +225,9 @@ def _share(
 ) -> np.ndarray | None:
     """How often each of these rows comes in the rounds of a run, if that is known; None: equally."""
     rounds = constraints.rounds_of(ready)
-    return (
-        None if order is None or rounds is None else order.shares(len(rows), int(rounds[instance]))
-    )
+    if order is None or rounds is None:
+        return None
+    return order.shares(len(rows), int(rounds[instance]))
 
 
 def context_benchmarks(
@@ -287,8 +279,7 @@ class RequestTable(CountedArms):
             none.
 
     Example:
-        Two models, the second right where the first is wrong: half of the requests each, but not
-            the same half.
+        Two models, each right on half of the requests, but not on the same half.
 
         >>> import jax
         >>> import jaxbandits as jb
@@ -323,14 +314,10 @@ class RequestTable(CountedArms):
                 d]`` with a row for each arm; instances before them if ``reward`` has them. They are
                 the context of a round.
         """
-        r, c = numbers("reward", reward), numbers("cost", cost)
-        if r.shape != c.shape or r.ndim not in (2, 3) or 0 in r.shape:
-            shapes = f"reward, cost: shapes {r.shape} and {c.shape} given"
-            raise InputError(f"{shapes}; both must be [N, K] or [instance, N, K]")
-        r, c = (x[None] if x.ndim == 2 else x for x in (r, c))
+        r, c = alike((2, 3), "[N, K] or [instance, N, K]", reward=reward, cost=cost)
+        r, c = (x.reshape(-1, *x.shape[-2:]) for x in (r, c))
         fits("reward, cost", r.shape)
-        if r.shape[1] > _MOST_ROWS:
-            raise bad("reward, cost", f"{r.shape[1]} rows", "at most 2**30")
+        refuse("reward, cost", f"{r.shape[1]} rows", r.shape[1] > _MOST_ROWS, "at most 2**30")
         for name, x in (("reward", r), ("cost", c)):
             for column in np.moveaxis(x, 1, -1).reshape(-1, x.shape[1]):
                 check_unit(name, column, rows=True)
@@ -346,16 +333,12 @@ class RequestTable(CountedArms):
 
     @property
     def spec(self) -> FiniteSpec:
-        arms = int(self.reward.shape[-1])
-        several = len(self.cost.shape) - len(self.reward.shape)
-        resources = int(self.cost.shape[-1]) if several else None
-        if self.features is None:
-            return FiniteSpec(arms, resources)
         # Of whole tables, ``[instance, N, …]``, or of one instance's, ``[N, …]``, as the runner
         # reads them.
-        return FiniteSpec(
-            arms, resources, context=tuple(self.features.shape[len(self.reward.shape) - 1 :])
-        )
+        axes, costs = len(self.reward.shape), self.cost.shape
+        resources = int(costs[-1]) if len(costs) > axes else None
+        context = None if self.features is None else tuple(self.features.shape[axes - 1 :])
+        return FiniteSpec(int(self.reward.shape[-1]), resources, context=context)
 
     @property
     def may_wait(self) -> bool:
@@ -370,19 +353,14 @@ class RequestTable(CountedArms):
             return None
         return self.features[self.order.row(key, round, int(self.reward.shape[-2]))]
 
-    def pull(
-        self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array
-    ) -> tuple[jax.Array, Outcome, Feedback, jax.Array]:
-        width = self.spec.arms
-        arm = jnp.clip(action, 0, width - 1)
+    def pull(self, state: jax.Array, action: jax.Array, key: jax.Array, round: jax.Array) -> Pulled:
+        arm = jnp.clip(action, 0, self.spec.arms - 1)
         row = self.order.row(key, round, int(self.reward.shape[-2]))
         reward, cost = self.reward[row, arm], self.cost[row, arm]
         cell = (row, arm) if self._by_row else (arm,)
-        outcome = Outcome(
-            reward, cost, self.mean_reward[cell], self.mean_cost[cell], {}, valid=arm == action
-        )
-        hit = (jax.lax.iota(jnp.int32, width) == arm).astype(jnp.int32)
-        return state + hit, outcome, Feedback(reward, cost), jnp.bool_(False)
+        means = self.mean_reward[cell], self.mean_cost[cell]
+        outcome = Outcome(reward, cost, *means, {}, valid=arm == action)
+        return self.counted(state, arm), outcome, Feedback(reward, cost), jnp.bool_(False)
 
     @property
     def present(self) -> np.ndarray:
@@ -406,14 +384,10 @@ class RequestTable(CountedArms):
             return context_benchmarks(self.value_tables(), constraint, self.order)
         tables = [ticks.to_units(x) for x in (self.reward, self.cost)]
         shares = [_share(self.order, x, constraint, i) for i, x in enumerate(tables[0])]
-        known = [share for share in shares if share is not None]
-        if len(known) < len(shares):
+        if any(share is None for share in shares):
             return None
-        reward, cost = (
-            np.stack([np.tensordot(s, x, 1) for s, x in zip(known, table, strict=True)])
-            for table in tables
-        )
-        return {"moving": partial(_evenly, constraint.best_rate(reward, cost))}
+        means = (np.stack(list(map(partial(np.tensordot, axes=1), shares, x))) for x in tables)
+        return {"moving": partial(_evenly, constraint.best_rate(*means))}
 
     def value_tables(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Host: means at the features of each row, ``[instance, N, K]`` and ``[…, J]``."""
@@ -436,8 +410,7 @@ class RequestTable(CountedArms):
     def rows(
         self, key: jax.Array, rounds: int, replicate: int = 0, instance: int = 0
     ) -> np.ndarray:
-        """Host: the rows that a lane of :func:`~jaxbandits.simulate` meets, ``i64[rounds]``, to
-        play others on them.
+        """Host: the rows that a lane of :func:`~jaxbandits.simulate` meets, ``i64[rounds]``.
 
         Args:
             key: the one that ``simulate`` got.
@@ -445,14 +418,12 @@ class RequestTable(CountedArms):
             replicate, instance: whose.
         """
         self.check()
-        lane = streams.domain_key(
-            streams.lane_key(streams.root_key(key), instance, replicate), Domain.WORLD
-        )
+        lane = streams.lane_key(streams.root_key(key), instance, replicate)
+        world = streams.domain_key(lane, Domain.WORLD)
+        last = whole_number("rounds", rounds, 1, _MOST_ROWS)
+        all_rounds = jnp.arange(1, 1 + last, dtype=jnp.int32)
         number = int(self.reward.shape[-2])
-        all_rounds = jnp.arange(
-            1, 1 + whole_number("rounds", rounds, 1, _MOST_ROWS), dtype=jnp.int32
-        )
-        return np.asarray(_rows(self.order, lane, all_rounds, number), np.int64)
+        return np.asarray(_rows(self.order, world, all_rounds, number), np.int64)
 
 
 @partial(jax.jit, static_argnums=3)

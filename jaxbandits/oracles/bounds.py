@@ -43,9 +43,8 @@ def omega_pulls(
     delta = jnp.where(best, 1.0, gap / (gap + 1 / mean_cost))
     worst = jnp.maximum(mean_reward / (1 - mean_reward), (1 - mean_cost) / mean_cost)
     initial = 8 * rho * math.log(tau) / (delta * delta) * worst
-    later = (tau - gap.shape[0]) * (2 - jnp.sqrt(1 - tau ** (-rho))) - _root_sum(
-        rho, gap.shape[0] + 1, tau
-    )
+    arms = gap.shape[0]
+    later = (tau - arms) * (2 - jnp.sqrt(1 - tau ** (-rho))) - _root_sum(rho, arms + 1, tau)
     return jnp.where(best, 0.0, 1 + initial + later)
 
 
@@ -96,9 +95,8 @@ def rcucb_regret(
     log = math.log(rounds)
     rest = 1 + 8 / jnp.log((alpha + 1) / 2) * ((alpha + 1) / (alpha - 1)) ** 2
     safe = jnp.where(gap > 0, gap, 1.0)
-    return jnp.sum(
-        jnp.where(gap > 0, 8 * alpha * (1 + penalties[None, :]) ** 2 * log / safe + gap * rest, 0.0)
-    )
+    pulls = 8 * alpha * (1 + penalties[None, :]) ** 2 * log / safe
+    return jnp.sum(jnp.where(gap > 0, pulls + gap * rest, 0.0))
 
 
 def suak_regret(
@@ -111,15 +109,12 @@ def suak_regret(
         + \\frac{3 \\pi^2 r^*}{\\delta_{\\min}^2} + 2 \\pi^2 K^2,
 
     δ_i = ``|ρ_i − c|``, Δ_{min,i} the smallest reward gap of a suboptimal base that holds arm i, r*
-    the LP's value.
+    the LP's value. With a gap of 0 the bound is +∞.
 
     Args:
         mean_reward, mean_cost: μ and ρ of the real arms, ``[K]``; no ρ may equal c.
         c: bound on the average cost.
         rounds: T.
-
-    Returns:
-        The bound; +∞ for an instance whose gaps vanish.
 
     Deviations: a base counts only if its own optimum plays both members; otherwise it repeats a
     smaller base, and its gap would be that one's, possibly 0.
@@ -143,20 +138,11 @@ def suak_regret(
     cost_gap = jnp.abs(mean_cost - c)
     smallest = jnp.min(cost_gap)
     log = math.log(rounds)
-    first = jnp.sum(
-        432
-        * best
-        * ((cost_gap + 1) / cost_gap) ** 2
-        * log
-        / (smallest * smallest_gap * smallest_gap)
-    )
+    gaps = smallest * smallest_gap * smallest_gap
+    first = jnp.sum(432 * best * ((cost_gap + 1) / cost_gap) ** 2 * log / gaps)
     second = 241 * arms * best * log / (c * smallest * smallest)
-    return (
-        first
-        + second
-        + 3 * math.pi**2 * best / (smallest * smallest)
-        + 2 * math.pi**2 * arms * arms
-    )
+    third = 3 * math.pi**2 * best / (smallest * smallest)
+    return first + second + third + 2 * math.pi**2 * arms * arms
 
 
 def _ratio_gaps(mean_reward: jax.Array, mean_cost: jax.Array) -> tuple[jax.Array, jax.Array]:

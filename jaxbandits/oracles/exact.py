@@ -1,5 +1,4 @@
-"""Exact expected regret of small Bernoulli instances and its exact derivatives, by forward dynamic
-programming.
+"""Exact regret of small Bernoulli instances and its derivatives, by forward dynamic programming.
 
 The probability of a history splits into what the policy does and what the arms do. Summed over all
 histories that lead to the same counts (pulls, successes, costs of every arm), the first part, the
@@ -18,7 +17,7 @@ import numpy as np
 
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits.constraints import LAST_PULLS
-from jaxbandits.core.checks import bad, numbers, whole_number
+from jaxbandits.core.checks import numbers, refuse, whole_number
 
 _NUMBERS = 2_000_000  # in one array of (instance, end, arm)
 
@@ -75,16 +74,13 @@ def play_out(
 
     Args:
         choose: the policy.
-        arms: K.
+        arms: K; (K + 1) (rounds + 1)^(3 K) is below 2⁶³.
         rounds: the horizon; under a budget the most rounds that are followed (see
             ``Exact.missing``).
         budget: B > 0, for Bernoulli costs; None for a horizon.
         last_pull: ``"counts"`` or ``"forfeits"``, as in :class:`~jaxbandits.TotalBudget`.
         costs: whether to follow costs; by default only under a budget. A policy that reads costs
             needs them.
-
-    Raises:
-        InputError: a size whose counts no 64 bits can number, another ``last_pull``.
 
     Example:
         >>> import numpy as np
@@ -95,9 +91,8 @@ def play_out(
         >>> round(float(oracles.evaluate(ends, [[0.6, 0.4]], [[1.0, 1.0]]).regret[0]), 12)
         1.0
     """
-    if (arms + 1) * (rounds + 1) ** (3 * arms) >= 2**63:
-        must = f"smaller for {arms} arms: (arms + 1) (rounds + 1)^(3 arms) below 2**63"
-        raise bad("rounds", rounds, must)
+    must = f"smaller for {arms} arms: (arms + 1) (rounds + 1)^(3 arms) below 2**63"
+    refuse("rounds", rounds, (arms + 1) * (rounds + 1) ** (3 * arms) >= 2**63, must)
     one_of("last_pull", last_pull, LAST_PULLS)
     follow = budget is not None if costs is None else costs or budget is not None
     enough = math.inf if budget is None else math.ceil(budget)  # this many costs of 1 end a run
@@ -113,9 +108,8 @@ def play_out(
         states, weight, last = _next(states, weight, chance, follow)
         over = states[:, 2].sum(axis=1) >= enough
         if over.any():
-            ended.append(
-                _merge(states[over], weight[:, over], last[over] if forfeits else -1, rounds)
-            )
+            lost = last[over] if forfeits else -1
+            ended.append(_merge(states[over], weight[:, over], lost, rounds))
         states, weight, _ = _merge(states[~over], weight[:, ~over], -1, rounds)
     assert weight is not None
     if budget is None:
@@ -134,8 +128,7 @@ def play_out(
 
 
 def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.ArrayLike) -> Exact:
-    """Exact regret and derivatives of instances ``[I, K]``; means strictly between 0 and 1, costs
-    in (0, 1].
+    """Exact regret and derivatives of instances ``[I, K]``; means in (0, 1), costs in (0, 1].
 
     The derivative of the best rate is that of the best arm (the first, if several are best: there
     the regret has a kink). :func:`play_out` has an example.
@@ -149,15 +142,11 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
         >>> exact.pulls.round(9).tolist(), exact.by_mean_reward.shape
         ([[3.0, 3.0]], (1, 2))
     """
-    mr, mc = (
-        np.atleast_2d(numbers(name, x))
-        for name, x in (("mean_reward", mean_reward), ("mean_cost", mean_cost))
-    )
+    mr = np.atleast_2d(numbers("mean_reward", mean_reward))
+    mc = np.atleast_2d(numbers("mean_cost", mean_cost))
     at_once = max(1, _NUMBERS // ends.counts.pulls.size)
-    parts = [
-        _evaluate(ends, mr[i : i + at_once], mc[i : i + at_once])
-        for i in range(0, len(mr), at_once)
-    ]
+    rows = [slice(i, i + at_once) for i in range(0, len(mr), at_once)]
+    parts = [_evaluate(ends, mr[some], mc[some]) for some in rows]
     return Exact(*(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
@@ -179,11 +168,8 @@ def _evaluate(ends: Ends, mr: np.ndarray, mc: np.ndarray) -> Exact:
     regret = rate[:, None] * clock - mr @ earned.T  # [I, end]
     p = chance * ends.weight[0]
     by_r = rate_r[:, None] * clock[..., None] - earned + regret[..., None] * score_r
-    by_c = (
-        rate_c[:, None] * clock[..., None]
-        + rate[:, None, None] * clock_c
-        + regret[..., None] * score_c
-    )
+    by_c = rate_c[:, None] * clock[..., None] + rate[:, None, None] * clock_c
+    by_c = by_c + regret[..., None] * score_c
     return Exact(
         regret=(p * regret).sum(1),
         pulls=p @ n,
@@ -272,9 +258,6 @@ def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -
         rounds: T, from 1 to 400 (memory T³).
         prior: (α, β), both above 0.
 
-    Returns:
-        The expected total reward, float64.
-
     Example:
         >>> from jaxbandits import oracles
         >>> round(oracles.bayes_optimal_reward(10), 6)
@@ -282,8 +265,7 @@ def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -
     """
     whole_number("rounds", rounds, 1, 400)
     alpha, beta = prior
-    if not (alpha > 0 and beta > 0):
-        raise bad("prior", prior, "two numbers above 0")
+    refuse("prior", prior, not (alpha > 0 and beta > 0), "two numbers above 0")
     # value[n1, s1, s2] after t rounds, n2 = t − n1; entries with s1 > n1 or s2 > n2 mean nothing
     # and are never used
     value = np.zeros((rounds + 1, rounds + 1, rounds + 1))
@@ -292,20 +274,15 @@ def bayes_optimal_reward(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -
         s1, s2 = np.arange(t + 1)[None, :, None], np.arange(t + 1)[None, None, :]
         p1 = (alpha + s1) / (alpha + beta + n1)
         p2 = (alpha + s2) / (alpha + beta + (t - n1))
-        failure = value[: t + 1, : t + 1, : t + 1]
-        first = (
-            p1 * (1 + value[1 : t + 2, 1 : t + 2, : t + 1])
-            + (1 - p1) * value[1 : t + 2, : t + 1, : t + 1]
-        )
-        second = p2 * (1 + value[: t + 1, : t + 1, 1 : t + 2]) + (1 - p2) * failure
-        value = np.maximum(first, second)
-        value = np.pad(value, (0, 1))
+        now, more = slice(t + 1), slice(1, t + 2)
+        first = p1 * (1 + value[more, more, now]) + (1 - p1) * value[more, now, now]
+        second = p2 * (1 + value[now, now, more]) + (1 - p2) * value[now, now, now]
+        value = np.pad(np.maximum(first, second), (0, 1))
     return float(value[0, 0, 0])
 
 
 def bayes_optimal_regret(rounds: int, prior: tuple[float, float] = (1.0, 1.0)) -> float:
-    """T · E max(μ₁, μ₂) minus :func:`bayes_optimal_reward`: the least Bayes regret that is
-    possible.
+    """T · E max(μ₁, μ₂) minus :func:`bayes_optimal_reward`: the least possible Bayes regret.
 
     Example:
         >>> from jaxbandits import oracles

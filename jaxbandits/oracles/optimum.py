@@ -12,7 +12,8 @@ import numpy as np
 from jaxbandits._numerics.arrays import one_of
 from jaxbandits.constraints import LAST_PULLS
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, numbers, whole_number
+from jaxbandits.core.checks import numbers, refuse, whole_number
+from jaxbandits.core.tables import alike
 
 _MOST_LEVELS = 200_000
 _MOST_CELLS = 20_000_000
@@ -54,10 +55,8 @@ def bernoulli_law(mean_reward: float, mean_cost: float | Sequence[float]) -> Arm
     """
     costs = np.asarray(mean_cost, np.float64)
     if costs.ndim == 0:
-        cost = float(costs)
-        return independent_law(
-            [(1 - mean_reward, 0.0), (mean_reward, 1.0)], [(1 - cost, 0.0), (cost, 1.0)]
-        )
+        coins = ([(1 - x, 0.0), (x, 1.0)] for x in (mean_reward, float(costs)))
+        return independent_law(*coins)
     means = np.array([mean_reward, *costs])
     outcomes = np.array(list(itertools.product((0.0, 1.0), repeat=means.size)))
     probability = np.where(outcomes > 0, means, 1 - means).prod(axis=1)
@@ -86,16 +85,10 @@ def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -
     common divisor.
 
     Args:
-        arms: the law of each arm.
-        budget: B > 0, rounded down to ticks as by :class:`~jaxbandits.TotalBudget`.
+        arms: the law of each arm, none of which costs nothing for sure.
+        budget: B > 0, rounded down to ticks as by :class:`~jaxbandits.TotalBudget`; at most 200,000
+            steps of the common divisor.
         last_pull: ``"counts"`` or ``"forfeits"``, as in :class:`~jaxbandits.TotalBudget`.
-
-    Returns:
-        An :class:`Optimum`.
-
-    Raises:
-        InputError: an arm that never costs anything, probabilities that do not sum to 1, values
-            outside [0, 1], a budget of more than 200,000 steps.
 
     Example:
         A sure thing of cost ½ against a better rate in coins of 1, with ¾ to spend: the last pull
@@ -110,14 +103,12 @@ def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -
     """
     one_of("last_pull", last_pull, LAST_PULLS)
     whole = int(ticks.floor_from_units(budget))
-    if not budget > 0 or whole < 1:
-        raise bad("budget", budget, "a number above 0 (at least one tick, 2**-24)")
+    refuse("budget", budget, whole < 1, "a number above 0 (at least one tick, 2**-24)")
     laws = [_checked(k, law) for k, law in enumerate(arms)]
     step = math.gcd(*(int(c) for _, _, cost in laws for c in cost))
     levels = -(-whole // step)
-    if levels > _MOST_LEVELS:
-        must = f"at most {_MOST_LEVELS} times {step / ticks.ONE:.3g}, the common step of all costs"
-        raise bad("budget", budget, must)
+    must = f"at most {_MOST_LEVELS} times {step / ticks.ONE:.3g}, the common step of all costs"
+    refuse("budget", budget, levels > _MOST_LEVELS, must)
     values, choice = np.zeros(levels), np.zeros(levels, np.int64)
     for level in reversed(range(levels)):
         worth = [_worth(law, level, step, whole, values, last_pull == "forfeits") for law in laws]
@@ -145,8 +136,7 @@ class KnapsackOptimum(NamedTuple):
 def knapsack_optimum(
     arms: Sequence[ArmLaw], budget: Sequence[float], rounds: int, *, last_pull: str
 ) -> KnapsackOptimum:
-    """The largest expected total reward of any policy under budgets of d resources and T rounds,
-    laws known.
+    """The largest expected total reward of any policy under d budgets and T rounds, laws known.
 
     .. math:: V_t(b) = \\max_k E\\big[r_k 1\\{\\text{earned}\\} + V_{t+1}(b + c_k)\\big], \\qquad
         V_t(b) = 0 \\text{ if } b_j \\ge B_j \\text{ for some } j \\text{ or } t > T.
@@ -158,9 +148,6 @@ def knapsack_optimum(
         budget: B > 0, ``[d]``, rounded down to ticks as by :class:`~jaxbandits.TotalBudget`.
         rounds: T.
         last_pull: ``"counts"`` or ``"forfeits"``, as in :class:`~jaxbandits.TotalBudget`.
-
-    Returns:
-        A :class:`KnapsackOptimum`.
 
     Example:
         Two arms that pay from different purses, and four rounds. The dear purse ends the run with
@@ -175,20 +162,16 @@ def knapsack_optimum(
     one_of("last_pull", last_pull, LAST_PULLS)
     whole_number("rounds", rounds, 1)
     whole = ticks.floor_from_units(numbers("budget", budget))
-    if whole.ndim != 1 or (whole < 1).any():
-        must = "a list of numbers above 0, one for each resource (at least one tick, 2**-24)"
-        raise bad("budget", budget, must)
+    must = "a list of numbers above 0, one for each resource (at least one tick, 2**-24)"
+    refuse("budget", np.ravel(budget).tolist(), whole.ndim != 1 or (whole < 1).any(), must)
     laws = [_checked(k, law, whole.size) for k, law in enumerate(arms)]
     step = np.gcd.reduce(np.concatenate([law.cost for law in laws]), axis=0)
     step = np.where(step > 0, step, ticks.ONE)  # a resource that nobody uses
     levels = tuple((-(-whole // step)).tolist())
-    if rounds * math.prod(levels) > _MOST_CELLS:
-        must = f"at most {_MOST_CELLS} rounds times levels of what is spent"
-        raise bad("budget, rounds", (list(budget), rounds), must)
-    spent = np.stack(
-        np.meshgrid(*(np.arange(n) * s for n, s in zip(levels, step, strict=True)), indexing="ij"),
-        axis=-1,
-    )
+    must = f"at most {_MOST_CELLS} rounds times levels of what is spent"
+    large = rounds * math.prod(levels) > _MOST_CELLS
+    refuse("budget, rounds", (list(budget), rounds), large, must)
+    spent = np.moveaxis(np.indices(levels), 0, -1) * step
     values, choice = np.zeros(levels), np.zeros((rounds, *levels), np.int64)
     for t in reversed(range(rounds)):
         worth = np.zeros((len(laws), *levels))
@@ -213,36 +196,28 @@ def _worth(
     earned = np.where(spent <= budget, law.reward, 0.0) if forfeits else law.reward
     after = np.where(spent < budget, values[np.minimum(spent // step, values.size - 1)], 0.0)
     costly = law.cost > 0
-    return float(
-        (law.probability @ earned + law.probability[costly] @ after[costly])
-        / law.probability[costly].sum()
-    )
+    gained = law.probability @ earned + law.probability[costly] @ after[costly]
+    return float(gained / law.probability[costly].sum())
 
 
 def _checked(k: int, law: ArmLaw, resources: int | None = None) -> ArmLaw:
     """The outcomes that are possible, costs in ticks."""
-    probability, reward, cost = (
-        numbers(f"arms[{k}].{name}", x) for name, x in zip(law._fields, law, strict=True)
-    )
-    costs = probability.shape if resources is None else (*probability.shape, resources)
-    if probability.ndim != 1 or probability.shape != reward.shape or cost.shape != costs:
-        must = (
-            "all must be [J]"
-            if resources is None
-            else f"they must be [J], [J] and [J, {resources}]"
-        )
-        raise InputError(
-            f"arms[{k}]: shapes {probability.shape}, {reward.shape}, {cost.shape}; {must}"
-        )
-    if (probability < 0).any() or abs(probability.sum() - 1) > 1e-9:
-        raise bad(f"arms[{k}].probability", probability.tolist(), "at least 0 and sum to 1")
+    place, names = f"arms[{k}]", law._fields
+    fields = zip(names, law, strict=True)
+    probability, reward, cost = (numbers(f"{place}.{name}", x) for name, x in fields)
+    shapes = probability.shape, reward.shape, cost.shape
+    more = () if resources is None else (resources,)
+    fits = probability.ndim == 1 and shapes[1:] == (shapes[0], shapes[0] + more)
+    costs = "[J]" if resources is None else f"[J, {resources}]"
+    refuse(place, shapes, not fits, f"of shapes [J], [J] and {costs}")
+    wrong = (probability < 0).any() or abs(probability.sum() - 1) > 1e-9
+    refuse(f"{place}.probability", probability.tolist(), wrong, "at least 0 and sum to 1")
     for name, x in (("reward", reward), ("cost", cost)):
-        if not ((x >= 0) & (x <= 1)).all():
-            raise bad(f"arms[{k}].{name}", x.tolist(), "in [0, 1]")
+        refuse(f"{place}.{name}", x, ~((x >= 0) & (x <= 1)), "in [0, 1]")
     possible = probability > 0
     whole = ticks.from_units(cost[possible])
-    if resources is None and not whole.any():
-        raise bad(f"arms[{k}].cost", cost.tolist(), "above 0 for some outcome")
+    free = resources is None and not whole.any()
+    refuse(f"{place}.cost", cost.tolist(), free, "above 0 for some outcome")
     return ArmLaw(probability[possible], reward[possible], whole)
 
 
@@ -260,11 +235,9 @@ def best_set_rate(
         >>> best_set_rate([0.5, 0.25, 0.75], [0.25, 0.5, 0.5], size=2)
         1.6666666666666667
     """
-    reward, cost = numbers("mean_reward", mean_reward), numbers("mean_cost", mean_cost)
-    if reward.ndim != 1 or reward.shape != cost.shape or not (cost > 0).all():
-        raise InputError("mean_reward, mean_cost: both must be [K], costs above 0")
-    if not 1 <= size <= reward.size:
-        raise bad("size", size, f"a whole number from 1 to {reward.size}")
+    reward, cost = alike((1,), "[K]", mean_reward=mean_reward, mean_cost=mean_cost)
+    refuse("mean_cost", cost, ~(cost > 0), "above 0")
+    whole_number("size", size, 1, reward.size)
     rate, better = -math.inf, 0.0
     while better > rate:
         rate = better
@@ -307,12 +280,12 @@ def rate_with_shares(
 
     Source: AAAI 2020 for rounds; for money derived here.
     """
-    reward, shares = numbers("mean_reward", mean_reward), numbers("share", share)
-    cost = np.ones(reward.shape) if mean_cost is None else numbers("mean_cost", mean_cost)
-    if reward.ndim != 1 or reward.shape != cost.shape or not (cost > 0).all():
-        raise InputError("mean_reward, mean_cost: both must be [K], costs above 0")
-    if shares.shape != reward.shape or (shares < 0).any() or shares.sum() > 1 + 1e-9:
-        raise bad("share", share, f"{reward.size} shares of at least 0, at most 1 together")
+    paid = np.ones(np.shape(mean_reward)) if mean_cost is None else mean_cost
+    given = {"mean_reward": mean_reward, "mean_cost": paid, "share": share}
+    reward, cost, shares = alike((1,), "[K]", **given)
+    refuse("mean_cost", cost, ~(cost > 0), "above 0")
+    wrong = (shares < 0).any() or shares.sum() > 1 + 1e-9
+    refuse("share", shares.tolist(), wrong, "shares of at least 0, at most 1 together")
     one_of("of", of, ("pulls", "money"))
     free = 1 - shares.sum()
     if of == "money":

@@ -76,7 +76,7 @@ def test_one_resource_and_many_rounds_are_the_budgeted_optimum() -> None:
         [bernoulli_law(r, [c]) for r, c in means], [5.0], 200, last_pull="counts"
     ).value
     assert knapsack == pytest.approx(budgeted, rel=1e-9)
-    with pytest.raises(jb.InputError, match=r"shapes \(4,\), \(4,\), \(4,\)"):
+    with pytest.raises(jb.InputError, match=r"\(\(4,\), \(4,\), \(4,\)\) given"):
         knapsack_optimum([bernoulli_law(0.5, 0.5)], [5.0], 4, last_pull="counts")
 
 
