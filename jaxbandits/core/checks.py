@@ -58,8 +58,7 @@ def bad(argument: str, value: object, may_be: str) -> InputError:
 def refuse(argument: str, values: Any, wrong: Any, may_be: str) -> None:
     """Raise :func:`bad` for the first of the ``values`` that is ``wrong``, if one is."""
     if np.any(wrong):
-        first = np.asarray(values)[wrong].flat[0]
-        raise bad(argument, float(first) if isinstance(first, np.number) else first.item(), may_be)
+        raise bad(argument, np.asarray(values)[wrong].flat[0].item(), may_be)
 
 
 def quoted(value: object, limit: int = 80) -> str:
