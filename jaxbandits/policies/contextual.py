@@ -430,9 +430,8 @@ class _Optimistic(_Linear):
         """U, L, and which arms must be pulled first."""
         estimates, n = self.estimates(model, view), model.pulls
         above = self.explore.above(model, estimates.rows, estimates.width, key, view.round)
-        estimates, above, mean, policy = jax.lax.optimization_barrier(
-            (estimates, above, model.mean_cost, self)
-        )
+        known = estimates, above, model.mean_cost, self
+        estimates, above, mean, policy = jax.lax.optimization_barrier(known)
         upper = jnp.minimum(estimates.reward + above, 1)
         lower = estimates.cost - policy.cost_alpha * estimates.width[:, None] * mean
         lower = jnp.maximum(lower, _LEAST_SHARE * mean)
@@ -741,9 +740,8 @@ class _Game(_Linear):
         money = money_left(view)
         now = Total(money.whole[:-1], money.part[:-1])
         paid = jnp.where(view.round > 1, ticks.to_float(ticks.minus(state.money, now)), 0)
-        paid, weight, every, policy = jax.lax.optimization_barrier(
-            (paid, state.weight, amounts.budget, self)
-        )
+        known = paid, state.weight, amounts.budget, self
+        paid, weight, every, policy = jax.lax.optimization_barrier(known)
         costs, rounds = weight.shape[0], every[-1]
         pace = every[:-1] / rounds
         rate = np.float32(2 * np.log(max(costs, 2))) / jnp.sqrt(rounds)

@@ -96,6 +96,10 @@ def _is_total(x: Any) -> bool:
     return isinstance(x, Total)
 
 
+def _each_total(change: Any, *sums: Pytree) -> Pytree:
+    return jax.tree.map(change, *sums, is_leaf=_is_total)
+
+
 def _minus(a: Any, b: Any) -> Any:
     return ticks.minus(a, b) if _is_total(a) else a - b
 
@@ -195,7 +199,7 @@ class Windowed(WithState):
             sums = _sums(state.inner)
             nothing = jax.tree.map(jnp.zeros_like, sums)
             forgotten = _brought(self.policy, state.inner, nothing, key, observation)
-            less = jax.tree.map(_minus, sums, forgotten, is_leaf=_is_total)
+            less = _each_total(_minus, sums, forgotten)
             remaining = select_tree(state.round[place] == state.first, less, sums)
             inner = _with_sums(self.policy, state.inner, remaining)
             return state._replace(inner=inner, first=state.first + 1)
@@ -228,14 +232,14 @@ def _scaled(total: Total, by: jax.Array) -> Total:
 
 
 def _lifted(sums: Pytree) -> Pytree:
-    return jax.tree.map(lambda x: x if _is_total(x) else ticks.count(x), sums, is_leaf=_is_total)
+    return _each_total(lambda x: x if _is_total(x) else ticks.count(x), sums)
 
 
 def _nothing(sums: Any) -> Pytree:
     """Empty sums as the inner policy has them, with whole counts."""
     zero = jax.tree.map(jnp.zeros_like, sums)
     if isinstance(zero, Posterior):
-        return jax.tree.map(lambda x: x.whole, zero, is_leaf=_is_total)
+        return _each_total(lambda x: x.whole, zero)
     return zero._replace(pulls=zero.pulls.whole)
 
 
@@ -249,8 +253,7 @@ def _in_whole_pulls(sums: Pytree) -> Pytree:
         of_mean = ticks.times(arm_statistics.mean_in_ticks(total, n), times)
         return jax.tree.map(lambda whole, scaled: jnp.where(exact, whole, scaled), total, of_mean)
 
-    whole_sums = jax.tree.map(of_so_many, sums._replace(pulls=None), is_leaf=_is_total)
-    return whole_sums._replace(pulls=pulls)
+    return _each_total(of_so_many, sums._replace(pulls=None))._replace(pulls=pulls)
 
 
 def _holding(state: Pytree, sums: Pytree) -> Pytree:
@@ -345,7 +348,7 @@ class Discounted(WithState):
         inner, rounds = state.inner, state.rounds
         if self.per == "round":
             now, by = (_sums(inner), rounds), self._factor()
-            sums, rounds = jax.tree.map(lambda x: _scaled(x, by), now, is_leaf=_is_total)
+            sums, rounds = _each_total(lambda x: _scaled(x, by), now)
             inner = _holding(inner, sums)
         return DiscountedState(inner, ticks.plus(rounds, ticks.count(jnp.int32(1))), state.now + 1)
 
@@ -358,10 +361,8 @@ class Discounted(WithState):
         if self.per == "pull":
             is_arm = jax.lax.iota(jnp.int32, sums.pulls.whole.shape[0]) == observation.action
             by = jnp.where(is_arm, self._factor(), ticks.ONE)
-            sums = jax.tree.map(
-                lambda x: _scaled(x, beside(by, x.whole.ndim - by.ndim)), sums, is_leaf=_is_total
-            )
-        sums = jax.tree.map(ticks.plus, sums, _lifted(brought), is_leaf=_is_total)
+            sums = _each_total(lambda x: _scaled(x, beside(by, x.whole.ndim - by.ndim)), sums)
+        sums = _each_total(ticks.plus, sums, _lifted(brought))
         return state._replace(inner=_holding(state.inner, sums))
 
     def decide(

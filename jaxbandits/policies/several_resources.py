@@ -21,7 +21,7 @@ from jaxbandits._numerics.knapsack_lp import Vertex, simplex
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats, beside, counted
 from jaxbandits.core.capabilities import RESTS, why_not
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.checks import InputError, refuse
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
@@ -39,7 +39,7 @@ from jaxbandits.policies.base import (
 from jaxbandits.policies.knapsack import EpsilonFirstState
 from jaxbandits.policies.pacers import best_or_rest, net_of, next_price, pace_of_rounds
 from jaxbandits.policies.soft import Posterior, one_more_trial, posterior_draws
-from jaxbandits.policies.ucb import lower_bound, upper_bound
+from jaxbandits.policies.ucb import lower_bound, ratio_of, upper_bound
 
 _RESOURCE = 33  # the role of the draw of a resource
 _THETA_COST = 64  # and of the posterior draws of resource 0, 1, …: roles from here to 255
@@ -146,9 +146,8 @@ def totals_left(view: View, resources: int) -> Total:
     """What is left, ``[m]``: refused, before anything runs, where the constraint tells no totals."""
     money = money_left(view)
     if not isinstance(money, Total):
-        raise InputError(
-            "constraint: one whose budgets renew given; it must tell totals to spend, as TotalBudget does"
-        )
+        must = "it must tell totals to spend, as TotalBudget does"
+        raise InputError(f"constraint: one whose budgets renew given; {must}")
     money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
     if (told := money.part.shape[0]) not in (resources, resources + 1):
         must = f"{resources}, one for each resource, or one more for time"
@@ -221,9 +220,8 @@ def fresh_first(state: Any, view: View, then: jax.Array) -> tuple[jax.Array, jax
 
 # --- PD-BwK (Badanidiyuru et al., JACM 65, 2018): multiplicative weights as prices of the resources
 
-_FINE = (
-    2**14
-)  # of a unit: coarser than rounding, so that no bound falls on its other side elsewhere
+# Of a unit: coarser than rounding, so that hardly a bound falls on its other side elsewhere
+_FINE = 2**14
 
 
 class PricedState(NamedTuple):
@@ -308,7 +306,6 @@ class PrimalDualBwK(_ArmsOfSeveral):
     def select(
         self, state: PricedState, key: jax.Array, view: View
     ) -> tuple[PricedState, jax.Array]:
-        """The largest reward for what it uses, and what that is."""
         budget, amounts = budgets_now(state.budget, view)
         state = state._replace(budget=budget)
         score, lower = self.score(state, view.round, amounts)
@@ -322,9 +319,8 @@ class PrimalDualBwK(_ArmsOfSeveral):
     ) -> tuple[jax.Array, jax.Array]:
         """(U/Σ v L B/B_j ``f32[K]``, L ``f32[d, K]``); weights scaled against overflow."""
         upper, lower = state.bounds or self.limits(state.learnt, round)
-        policy, budgets, used = jax.lax.optimization_barrier(
-            (self, amounts.budget, ticks.to_float(state.used))
-        )
+        used = ticks.to_float(state.used)
+        policy, budgets, used = jax.lax.optimization_barrier((self, amounts.budget, used))
         m = budgets.shape[0]
         # All resources in units of the scarcest budget, as the paper scales them
         smallest = jnp.min(budgets)
@@ -379,8 +375,7 @@ class PDBwK(IndexPolicy):
 
     def score(self, arms: Arms) -> jax.Array:
         bounds = RadBounds(self.c_rad)
-        upper, lower = bounds.upper(arms), bounds.lower(arms)
-        return jnp.where(lower > 0, upper / lower, jnp.inf)
+        return ratio_of(bounds.upper(arms), bounds.lower(arms))
 
 
 # --- A draw from the solution of the fluid LP at means that are believed
@@ -552,9 +547,8 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     ) -> tuple[EpsilonFirstState, jax.Array]:
         state, arm = super().select(state, key, view)
         amounts = budgets_now(state.budget, view)[1]
-        spent, share = jax.lax.optimization_barrier(
-            (amounts.budget - amounts.rest, self.epsilon * amounts.budget)
-        )
+        money = amounts.budget - amounts.rest, self.epsilon * amounts.budget
+        spent, share = jax.lax.optimization_barrier(money)
         exploring = jnp.all(spent < share)
         in_turn = fewest(state.learnt.pulls, view.available)
         return state._replace(exploring=exploring), jnp.where(exploring, in_turn, arm)
@@ -602,9 +596,8 @@ class ThompsonLP(_ByProgram):
     update_budgets: bool = static(default=True)
 
     def check(self, spec: FiniteSpec) -> None:
-        if resources_of(spec) > _MOST_DRAWN:
-            must = f"at most {_MOST_DRAWN} for ThompsonLP"
-            raise bad("environment", f"{spec.resources} resources", must)
+        given, many = f"{spec.resources} resources", resources_of(spec) > _MOST_DRAWN
+        refuse("environment", given, many, f"at most {_MOST_DRAWN} for ThompsonLP")
 
     def init(self, spec: FiniteSpec) -> KnapsackState:
         d, none = resources_of(spec), jnp.zeros((spec.arms,), jnp.int32)
@@ -664,13 +657,11 @@ class KnapsackOracle(_ByProgram):
     update_budgets: bool = static(default=True)
 
     def check(self, spec: FiniteSpec) -> None:
-        for name, value, shape in (
-            ("mean_reward", self.mean_reward, (spec.arms,)),
-            ("mean_cost", self.mean_cost, (spec.arms, resources_of(spec))),
-        ):
-            if np.shape(value)[-len(shape) :] != shape:
-                must = f"{list(shape)}, leading axes aside"
-                raise bad(f"KnapsackOracle.{name}", f"shape {np.shape(value)}", must)
+        shapes = {"mean_reward": (spec.arms,), "mean_cost": (spec.arms, resources_of(spec))}
+        for name, shape in shapes.items():
+            given, must = np.shape(getattr(self, name)), f"{list(shape)}, leading axes aside"
+            other = given[-len(shape) :] != shape
+            refuse(f"KnapsackOracle.{name}", f"shape {given}", other, must)
 
     def init(self, spec: FiniteSpec) -> KnapsackState:
         return KnapsackState((), ticks.zero((resources_of(spec) + 1,)))
@@ -770,15 +761,13 @@ class LagrangeBwK(Policy):
         reach = policy.ratio * budget[-1] / budget
         largest_reach = jnp.max(reach)
         # g [m], the payoff of the pulled arm against each resource, scaled to [0, 1]
-        gain = (ticks.ticks_to_float(feedback.reward) - reach * cost + largest_reach) / (
-            1 + largest_reach
-        )
+        payoff = ticks.ticks_to_float(feedback.reward) - reach * cost + largest_reach
+        gain = payoff / (1 + largest_reach)
         won = jnp.sum(jnp.where(jax.lax.iota(jnp.int32, gain.shape[0]) == state.resource, gain, 0))
         beta_ = jnp.sqrt(jnp.log(arms / policy.delta) / (budget[-1] * arms))
         is_arm = jax.lax.iota(jnp.int32, p.shape[0]) == observation.action
-        total = state.arms + jnp.where(
-            available, (jnp.where(is_arm, won, 0) + beta_) / jnp.where(available, p, 1), 0
-        )
+        told = (jnp.where(is_arm, won, 0) + beta_) / jnp.where(available, p, 1)
+        total = state.arms + jnp.where(available, told, 0)
         # Of both sums only differences count: kept small, float32 keeps them fine.
         total = total - jnp.max(jnp.where(available, total, -jnp.inf))
         losses = state.resources + gain
@@ -790,9 +779,8 @@ class LagrangeBwK(Policy):
         budget, amounts = budgets_now(state.budget, view, timed_for=self)
         state, policy = jax.lax.optimization_barrier((state._replace(budget=budget), self))
         p = policy.probabilities(state, view.available)
-        scores = jnp.where(view.available, jnp.log(p), -jnp.inf) + gumbel(
-            key, view.round, p.shape[0]
-        )
+        noise = gumbel(key, view.round, p.shape[0])
+        scores = jnp.where(view.available, jnp.log(p), -jnp.inf) + noise
         # Hedge draws a resource: as many as lie below the coin, summed one after the other.
         m = state.resources.shape[0]
         rate = jnp.sqrt(np.float32(8 * np.log(m)) / amounts.budget[-1])
@@ -809,9 +797,8 @@ class LagrangeBwK(Policy):
 def whole_sum(x: jax.Array) -> jax.Array:
     """Σ of numbers in [0, 1], ``[K]``, in whole ticks: padding zeros do not change its bits."""
     whole = jnp.floor(x * ticks.ONE).astype(jnp.int32)
-    high, low = (
-        jnp.sum(y, dtype=jnp.int32).astype(jnp.float32) for y in (whole >> 12, whole & 0xFFF)
-    )
+    parts = whole >> 12, whole & 0xFFF
+    high, low = (jnp.sum(y, dtype=jnp.int32).astype(jnp.float32) for y in parts)
     return high * np.float32(2.0**-12) + low * np.float32(2.0**-24)
 
 
@@ -882,7 +869,6 @@ class DualMirrorDescent(_ArmsOfSeveral):
     def select(
         self, state: DescentState, key: jax.Array, view: View
     ) -> tuple[DescentState, jax.Array]:
-        """The prices after the round before, and the best arm at them."""
         budget, amounts = budgets_now(state.budget, view, timed_for=self)
         now = jax.tree.map(lambda x: x[:-1], totals_left(view, state.price.shape[0]))
         paid = ticks.to_float(ticks.minus(state.money, now))

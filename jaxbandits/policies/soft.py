@@ -133,12 +133,11 @@ class Posterior(NamedTuple):
 
 def one_more_trial(before: Posterior, key: jax.Array, observation: Observation) -> Posterior:
     """With one more trial of the played arm: of its reward and of each cost, all in whole ticks."""
-    feedback, costs = observation.feedback, before.costs.size // before.pulls.size
-    blocks = [
-        streams.policy_words(key, observation.view.round, Role.TRIAL, block)
-        for block in range(1 + costs // 2)
-    ]
-    coins = streams.uniform_ticks(jnp.concatenate(blocks))
+    feedback, round = observation.feedback, observation.view.round
+    costs = before.costs.size // before.pulls.size
+    blocks = range(1 + costs // 2)
+    words = [streams.policy_words(key, round, Role.TRIAL, block) for block in blocks]
+    coins = streams.uniform_ticks(jnp.concatenate(words))
     paid = coins[1 : 1 + costs].reshape(before.costs.shape[1:]) < feedback.cost
     arm = jax.lax.iota(jnp.int32, before.pulls.shape[0]) == observation.action
     return Posterior(
@@ -174,10 +173,8 @@ class BudgetedThompson(Policy):
 
     def with_history(self, state: Posterior, totals: ArmStatistics) -> Posterior:
         """Trials and successes of these pulls counted in, sums to the nearest whole number."""
-        rewards, costs = (
-            x.whole + (2 * x.part >= ticks.ONE).astype(jnp.int32)
-            for x in (totals.reward, totals.cost)
-        )
+        totals_of = totals.reward, totals.cost
+        rewards, costs = (x.whole + (2 * x.part >= ticks.ONE).astype(jnp.int32) for x in totals_of)
         return Posterior(state.pulls + totals.pulls, state.rewards + rewards, state.costs + costs)
 
     def draws(
