@@ -216,14 +216,18 @@ class Draw(Explore):
     def above(
         self, model: Model, rows: jax.Array, width: jax.Array, key: jax.Array, round: jax.Array
     ) -> jax.Array:
-        for_each = model.inverse.shape[0] == rows.shape[0]
-        ids = jax.lax.iota(jnp.uint32, rows.shape[0 if for_each else 1])
-        words = jax.vmap(lambda i: streams.policy_words(key, round, Role.THETA_REWARD, i)[0])(ids)
-        if for_each:
-            return self.v * width * standard_normal(words)
+        if model.inverse.shape[0] == rows.shape[0]:
+            return self.v * width * _normals(key, round, rows.shape[0])
         # L⁻ᵀ is the upper triangular root of A⁻¹: a lower one of the matrix that is turned round.
         root = jnp.linalg.cholesky(model.inverse[0, ::-1, ::-1])[::-1, ::-1]
-        return self.v * _dot(rows, _dot(root, standard_normal(words)[None, :])[None, :])
+        draw = _dot(root, _normals(key, round, rows.shape[1])[None, :])
+        return self.v * _dot(rows, draw[None, :])
+
+
+def _normals(key: jax.Array, round: jax.Array, number: int) -> jax.Array:
+    ids = jax.lax.iota(jnp.uint32, number)
+    words = jax.vmap(lambda i: streams.policy_words(key, round, Role.THETA_REWARD, i)[0])(ids)
+    return standard_normal(words)
 
 
 # --- The models
@@ -320,8 +324,8 @@ class _Linear(Policy):
         """The diagonal of P, ``f32[D]``."""
         d = self.split(context, arms)[0].shape[-1]
         p = 4 * self.features.norm(d) if self.ridge is None else self.ridge
-        shrunk = jnp.full((self.features.size(d),), p, jnp.float32)
-        return jnp.append(jnp.asarray(self.free, jnp.float32), shrunk)
+        free = jnp.asarray(self.free, jnp.float32)
+        return jnp.append(free, jnp.full((self.features.size(d),), p, jnp.float32))
 
     def untaught(self, spec: FiniteSpec) -> Model:
         """The models before the first round."""
@@ -363,8 +367,8 @@ class _Linear(Policy):
             outer = jnp.where(is_model[:, None, None], x[:, None] * x[None, :], 0)
             inverse = keep * model.inverse + outer
         pulls = model.pulls + is_arm.astype(jnp.int32)
-        n = jnp.maximum(pulls, 1).astype(jnp.float32)
-        step = (cost[None, :] - model.mean_cost) / n[:, None]
+        step = cost[None, :] - model.mean_cost
+        step = step / jnp.maximum(pulls, 1).astype(jnp.float32)[:, None]
         return Model(
             inverse,
             keep * model.reward + jnp.where(is_model[:, None], reward * x, 0),
