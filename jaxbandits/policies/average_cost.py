@@ -42,7 +42,6 @@ class MixturePolicy(ArmTotals):
         check_null_arm(self, spec)
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
-        """Draw from the planned mixture."""
         state, view, policy = jax.lax.optimization_barrier((state, view, self))
         state, mixture = policy.plan(state, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])

@@ -320,7 +320,6 @@ class IndexPolicy(ArmTotals):
     def select(
         self, state: ArmStatistics, key: jax.Array, view: View
     ) -> tuple[ArmStatistics, jax.Array]:
-        """The arm with the largest index, of those that take part."""
         view = view._replace(available=self.admits(state, view) & view.available)
         scores = evaluate_totals(self.scoring(), state, view.round)
         return state, largest(scores, key, view, fresh=state.pulls == 0)

@@ -122,6 +122,7 @@ class Pairs(NamedTuple):
     penalty: jax.Array  # λ(τ)
     tail: jax.Array  # estimate of P(C > τ)
     tail_rounds: jax.Array  # rounds that the tail's width counts
+    cell: Any = None  # of z-RCUCB: τ − down(τ), in user units
 
 
 class PairPolicy(Policy):
@@ -436,16 +437,13 @@ class ThompsonReduction(PairPolicy):
         none = jnp.zeros((spec.pairs,), jnp.int32)
         return Trials(spec, none, none)
 
-    def shift_ticks(self, spec: CensoredSpec) -> np.ndarray:
-        """The λ that a payoff is shifted by, in ticks, ``i32[m]``."""
-        penalty = spec.penalty_ticks
-        return {"global": np.full_like(penalty, penalty.max()), "per_arm": penalty}[self.scaling]
-
     def update(self, state: Trials, key: jax.Array, observation: Observation) -> Trials:
         """One trial: success iff u·(1 + λ) < x + λ, all in whole ticks."""
         spec, action = state.spec, observation.action
         mask = pair_mask(spec, action)
-        shift = jnp.asarray(self.shift_ticks(spec))[action.limit]
+        shift = spec.penalty_ticks
+        shift = np.full_like(shift, shift.max()) if self.scaling == "global" else shift
+        shift = jnp.asarray(shift)[action.limit]
         raised = payoff_ticks(spec, action, observation.feedback) + shift
         word = streams.policy_words(key, observation.view.round, Role.TRIAL)[0]
         success = ticks.times(streams.uniform_ticks(word), ticks.ONE + shift).whole < raised
@@ -475,18 +473,6 @@ class Zoom(NamedTuple):
     # i32[n·m]: width, in finest cells, of the cell of the arm's grid that the point lies in
     cell: jax.Array
     full: jax.Array  # bool[]: a cell of the finest grid should have been split
-
-
-class ZoomPairs(NamedTuple):
-    """The float32 values that the score reads, ``[n·m]`` each."""
-
-    pairs: Pairs
-    cell: jax.Array  # τ − down(τ), in user units
-
-    @property
-    def n(self) -> jax.Array:
-        """N_{i,τ}."""
-        return self.pairs.n
 
 
 def fine_limits(depth: int, m: int = 2, tau_max: float = 1.0) -> np.ndarray:
@@ -564,7 +550,7 @@ class ZRCUCB(PairPolicy):
         cells = jnp.full((spec.pairs,), len(spec.limits), jnp.int32)
         return Zoom(empty_sums(spec, survival_of(self, spec)), cells, jnp.bool_(False))
 
-    def pairs(self, state: Zoom, available: jax.Array | None = None) -> ZoomPairs:
+    def pairs(self, state: Zoom, available: jax.Array | None = None) -> Pairs:
         """Values at every point of the finest grid, in use or not; n: available arms."""
         spec = state.sums.spec
         arms = jnp.int32(spec.arms) if available is None else jnp.sum(available, dtype=jnp.int32)
@@ -573,7 +559,7 @@ class ZRCUCB(PairPolicy):
         log = jnp.log(arms.astype(jnp.float32)) + 2 * jnp.log(horizon) - jnp.log(delta)
         step = np.float32(spec.tau_max / len(spec.limits))
         pairs = pairs_of(state.sums, SURVIVALS[self.survival], log)
-        return ZoomPairs(pairs, state.cell.astype(jnp.float32) * step)
+        return pairs._replace(cell=state.cell.astype(jnp.float32) * step)
 
     def update(self, state: Zoom, key: jax.Array, observation: Observation) -> Zoom:
         """Add the round, then refine the grid of its arm."""
@@ -588,7 +574,7 @@ class ZRCUCB(PairPolicy):
         limit_index = jnp.arange(len(spec.limits), dtype=jnp.int32)
         points = self.pairs(state, observation.view.available)
         values = jax.tree.map(lambda x: x.reshape(spec.arms, -1)[action.arm], points)
-        wide = pair_width(jax.lax.optimization_barrier(values).pairs, self.alpha)
+        wide = pair_width(jax.lax.optimization_barrier(values), self.alpha)
         due = jnp.where(values.n > 0, values.cell >= wide, False)
         upper = (limit_index // row + 1) * row - 1  # the grid point that stands for the cell
         # All cells at once, by what was known before: a cell that was just made is not split again
@@ -599,10 +585,9 @@ class ZRCUCB(PairPolicy):
         cell = jnp.where(arm == action.arm, jnp.tile(finer, spec.arms), state.cell)
         return Zoom(sums, cell, state.full | jnp.any(split & (row == 1)))
 
-    def score(self, points: ZoomPairs) -> jax.Array:
+    def score(self, pairs: Pairs) -> jax.Array:
         """The index (13), +∞ for an arm never pulled."""
-        pairs = points.pairs
-        index = pair_value(pairs) + pair_width(pairs, self.alpha) + points.cell
+        index = pair_value(pairs) + pair_width(pairs, self.alpha) + pairs.cell
         return jnp.where(pairs.n > 0, index, jnp.inf)
 
     def scores(self, state: Zoom, available: jax.Array | None = None) -> jax.Array:
@@ -613,13 +598,12 @@ class ZRCUCB(PairPolicy):
 
     def best_pair(self, state: Zoom, available: jax.Array | None = None) -> PairAction:
         """The pair of the finest cell, on a tie of the largest v̂."""
-        pairs, spec = self.pairs(state, available).pairs, state.sums.spec
+        pairs, spec = self.pairs(state, available), state.sums.spec
         best = jnp.where(pairs.n > 0, pair_value(pairs), 0.0)
         finest = on_grid(state) & (state.cell == jnp.min(state.cell)) & _exists(spec, available)
         return _action(spec, jnp.argmax(jnp.where(finest, best, -jnp.inf)).astype(jnp.int32))
 
     def select(self, state: Zoom, key: jax.Array, view: View) -> tuple[Zoom, PairAction]:
-        """The pair with the largest index up to round T, the recommended one after."""
         spec = state.sums.spec
         scores = self.scores(state, view.available)
         order = _order(spec, streams.policy_words(key, view.round, Role.TIE)[0])
@@ -628,7 +612,6 @@ class ZRCUCB(PairPolicy):
         return state, select_tree(over, final, _action(spec, pair))
 
     def status(self, state: Zoom) -> jax.Array:
-        """CAPACITY once a cell of the finest grid should have been split."""
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
 
 

@@ -431,7 +431,6 @@ class _Optimistic(_Linear):
         refuse(f"{name}.cost_guess", "a guess of one cost", several, "left out for several costs")
 
     def bounds(self, model: Model, key: jax.Array, view: View, open: jax.Array) -> RequestBounds:
-        """U, L, and which arms must be pulled first."""
         estimates, n = self.estimates(model, view), model.pulls
         above = self.explore.above(model, estimates.rows, estimates.width, key, view.round)
         known = estimates, above, model.mean_cost, self
@@ -798,7 +797,6 @@ class LinCBwK(_Game):
     beta: ArrayLike = leaf(default=1.0, at_least=0)
 
     def play(self, now: Move, key: jax.Array, view: View) -> jax.Array:
-        """The best response to y."""
         estimates, above = now.estimates, self.beta * now.estimates.width
         upper = jnp.minimum(estimates.reward + above, 1)
         lower = jnp.maximum(estimates.cost - above[:, None], 0)

@@ -72,15 +72,12 @@ class Schedule(Plan):
 # --- What wrappers share
 
 
-def _learns_by_sums(policy: Policy) -> bool:
-    """Is what it has learnt a sum over its observations, so that one can be taken out again?"""
-    kinds = (kind for kind in (BudgetedThompson, ArmTotals) if isinstance(policy, kind))
-    return any(own_method(policy, kind, "update") is None for kind in kinds)
-
-
 def _refuse_other_sums(owner: Policy, inner: Policy) -> None:
+    """Refuse a policy whose learning is no sum over observations, out of which one can be taken."""
+    kinds = (kind for kind in (BudgetedThompson, ArmTotals) if isinstance(inner, kind))
+    by_sums = any(own_method(inner, kind, "update") is None for kind in kinds)
     must = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
-    refuse("policy", type(inner).__name__, not _learns_by_sums(inner), must)
+    refuse("policy", type(inner).__name__, not by_sums, must)
 
 
 def _sums(state: Pytree) -> Pytree:
@@ -355,7 +352,6 @@ class Discounted(WithState):
     def update(
         self, state: DiscountedState, key: jax.Array, observation: Observation
     ) -> DiscountedState:
-        """Add the observation with weight 1."""
         sums = _sums(state.inner)
         brought = _brought(self.policy, state.inner, _nothing(sums), key, observation)
         if self.per == "pull":

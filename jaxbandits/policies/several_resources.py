@@ -412,7 +412,6 @@ class _ByProgram(Policy):
         return state, mu, simplex(mu, *arguments)
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
-        """Draw from the solution, by one uniform of the round (role ``MIX``)."""
         state, mu, vertex = self.program(state, key, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
         empty = ~jnp.any(vertex.level > 0)  # nothing brings anything, or nothing more fits
@@ -477,16 +476,12 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
     def share(self) -> Any:
         return 1 - self.epsilon
 
-    def believed(
-        self, state: KnapsackState, key: jax.Array, view: View
-    ) -> tuple[jax.Array, jax.Array]:
+    def believed(self, state: Any, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         arms = pulled(state.learnt, view.round)
         policy = jax.lax.optimization_barrier(self)
         return policy.bounds.upper(arms), policy.bounds.lower(arms)
 
-    def select(
-        self, state: KnapsackState, key: jax.Array, view: View
-    ) -> tuple[KnapsackState, jax.Array]:
+    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
         state, arm = super().select(state, key, view)
         return state, fresh_first(state, view, arm)[0]
 
@@ -530,21 +525,15 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         state: KnapsackState = super().init(spec)
         return EpsilonFirstState(state.learnt, state.budget, jnp.bool_(True))
 
-    def update(
-        self, state: EpsilonFirstState, key: jax.Array, observation: Observation
-    ) -> EpsilonFirstState:
+    def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
         return select_tree(state.exploring, super().update(state, key, observation), state)
 
-    def believed(
-        self, state: EpsilonFirstState, key: jax.Array, view: View
-    ) -> tuple[jax.Array, jax.Array]:
+    def believed(self, state: Any, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """(r̄, c̄); an arm never pulled brings nothing."""
         arms = pulled(state.learnt, view.round)
         return arms.mean_reward, arms.mean_cost
 
-    def select(
-        self, state: EpsilonFirstState, key: jax.Array, view: View
-    ) -> tuple[EpsilonFirstState, jax.Array]:
+    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
         state, arm = super().select(state, key, view)
         amounts = budgets_now(state.budget, view)[1]
         money = amounts.budget - amounts.rest, self.epsilon * amounts.budget
@@ -604,14 +593,10 @@ class ThompsonLP(_ByProgram):
         learnt = Posterior(none, none, jnp.zeros((spec.arms, d), jnp.int32))
         return KnapsackState(learnt, ticks.zero((d + 1,)))
 
-    def update(
-        self, state: KnapsackState, key: jax.Array, observation: Observation
-    ) -> KnapsackState:
+    def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
         return state._replace(learnt=one_more_trial(state.learnt, key, observation))
 
-    def believed(
-        self, state: KnapsackState, key: jax.Array, view: View
-    ) -> tuple[jax.Array, jax.Array]:
+    def believed(self, state: Any, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """(θ^r, θ^c), the draws that the program takes for the means."""
         pulls, rewards, costs = state.learnt
 

@@ -133,10 +133,9 @@ class Posterior(NamedTuple):
 
 def one_more_trial(before: Posterior, key: jax.Array, observation: Observation) -> Posterior:
     """With one more trial of the played arm: of its reward and of each cost, all in whole ticks."""
-    feedback, round = observation.feedback, observation.view.round
-    costs = before.costs.size // before.pulls.size
-    blocks = range(1 + costs // 2)
-    words = [streams.policy_words(key, round, Role.TRIAL, block) for block in blocks]
+    feedback, costs = observation.feedback, before.costs.size // before.pulls.size
+    of_round = observation.view.round, Role.TRIAL
+    words = [streams.policy_words(key, *of_round, block) for block in range(1 + costs // 2)]
     coins = streams.uniform_ticks(jnp.concatenate(words))
     paid = coins[1 : 1 + costs].reshape(before.costs.shape[1:]) < feedback.cost
     arm = jax.lax.iota(jnp.int32, before.pulls.shape[0]) == observation.action

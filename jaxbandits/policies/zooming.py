@@ -134,7 +134,6 @@ class ZoomingPolicy(PointPolicy):
         return state, point_of_ticks(state.point[_first(state.index == jnp.max(state.index))])
 
     def status(self, state: Active) -> jax.Array:
-        """``Status.CAPACITY`` once a point is needed for which there is no slot."""
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
 
     def warnings(self, environment: Environment) -> list[str]:
