@@ -513,8 +513,7 @@ def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
 
 def fewest(pulls: jax.Array, among: jax.Array) -> jax.Array:
     """The arm with the fewest pulls ``among`` some, the lowest index first; K if there is none."""
-    ceiling = jnp.int32(2**31 - 1)
-    smallest = jnp.min(jnp.where(among, pulls, ceiling))
+    smallest = jnp.min(jnp.where(among, pulls, jnp.int32(2**31 - 1)))
     ids = jax.lax.iota(jnp.int32, pulls.shape[0])
     return jnp.min(jnp.where(among & (pulls == smallest), ids, pulls.shape[0]))
 

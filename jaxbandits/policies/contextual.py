@@ -740,8 +740,7 @@ class _Game(_Linear):
         self, state: GameState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[GameState, jax.Array]:
         budget, amounts = budgets_now(state.budget, view, timed_for=self)
-        money = money_left(view)
-        now = Total(money.whole[:-1], money.part[:-1])
+        now = jax.tree.map(lambda x: x[:-1], money_left(view))
         paid = jnp.where(view.round > 1, ticks.to_float(ticks.minus(state.money, now)), 0)
         known = paid, state.weight, amounts.budget, self
         paid, weight, every, policy = jax.lax.optimization_barrier(known)

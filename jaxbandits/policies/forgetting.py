@@ -32,7 +32,7 @@ from jaxbandits.policies.soft import BudgetedThompson, Posterior
 from jaxbandits.policies.wrappers import Choice, WithState
 
 # Roles: of a key for rounds whose number the inner policy has seen before, of exploration
-_AGAIN, _FORCED = (255, 254)
+_AGAIN, _FORCED = 255, 254
 
 # --- Who knows when the world changes
 

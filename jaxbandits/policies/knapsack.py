@@ -30,7 +30,7 @@ from jaxbandits.policies.base import (
     money_left,
     sortable,
 )
-from jaxbandits.policies.ucb import hoeffding_radius
+from jaxbandits.policies.ucb import hoeffding_radius, ratio_of
 
 _LARGEST, _SUM = 15, 30  # powers of two: the largest weight, and what no sum of weights is above
 
@@ -152,8 +152,7 @@ class EpsilonFirst(ArmTotals):
     def ratio(self, learnt: ArmStatistics) -> jax.Array:
         """r̄/c̄; +∞ while no cost was seen, −∞ for an arm never pulled."""
         sums = ticks.to_float(learnt.reward), ticks.to_float(learnt.cost)
-        reward, cost = jax.lax.optimization_barrier(sums)
-        ratio = jnp.where(cost > 0, reward / cost, jnp.inf)
+        ratio = ratio_of(*jax.lax.optimization_barrier(sums))
         return jnp.where(learnt.pulls > 0, ratio, -jnp.inf)
 
 

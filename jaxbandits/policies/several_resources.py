@@ -522,8 +522,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> EpsilonFirstState:
-        state: KnapsackState = super().init(spec)
-        return EpsilonFirstState(state.learnt, state.budget, jnp.bool_(True))
+        return EpsilonFirstState(*super().init(spec), jnp.bool_(True))
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
         return select_tree(state.exploring, super().update(state, key, observation), state)

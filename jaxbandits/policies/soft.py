@@ -172,17 +172,16 @@ class BudgetedThompson(Policy):
 
     def with_history(self, state: Posterior, totals: ArmStatistics) -> Posterior:
         """Trials and successes of these pulls counted in, sums to the nearest whole number."""
-        totals_of = totals.reward, totals.cost
-        rewards, costs = (x.whole + (2 * x.part >= ticks.ONE).astype(jnp.int32) for x in totals_of)
+        sums = totals.reward, totals.cost
+        rewards, costs = (x.whole + (2 * x.part >= ticks.ONE).astype(jnp.int32) for x in sums)
         return Posterior(state.pulls + totals.pulls, state.rewards + rewards, state.costs + costs)
 
     def draws(
         self, state: Posterior, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """(θ^r, θ^c), ``f32[K]`` each."""
-        reward, cost = self._wide_draws(state, key, round)
-        arms = state.pulls.shape[0]
-        return reward[:arms], cost[:arms]
+        reward, cost = (x[: state.pulls.shape[0]] for x in self._wide_draws(state, key, round))
+        return reward, cost
 
     def _wide_draws(
         self, state: Posterior, key: jax.Array, round: jax.Array
