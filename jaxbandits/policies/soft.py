@@ -142,7 +142,7 @@ def one_more_trial(before: Posterior, key: jax.Array, observation: Observation) 
     return Posterior(
         before.pulls + arm.astype(jnp.int32),
         before.rewards + (arm & (coins[0] < feedback.reward)).astype(jnp.int32),
-        before.costs + (beside(arm, paid.ndim) & paid).astype(jnp.int32),
+        before.costs + (beside(arm, paid.ndim) & paid[None]).astype(jnp.int32),
     )
 
 
