@@ -112,8 +112,7 @@ class ZoomingPolicy(PointPolicy):
             Span(point + radius, jnp.minimum(point + old - 1, ticks.ONE)),
         )
         spans = select_tree(is_point[at], given_up, (state.below, state.above))
-        names = "pulls", "reward", "cost", "radius", "index", "below", "above"
-        return state._replace(**dict(zip(names, (*slots, *spans), strict=True)))
+        return Active(state.count, state.phase, state.point, *slots, *spans, full=state.full)
 
     def select(self, state: Active, key: jax.Array, view: View) -> tuple[Active, jax.Array]:
         if self.phased:
