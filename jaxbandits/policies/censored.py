@@ -441,9 +441,9 @@ class ThompsonReduction(PairPolicy):
         """One trial: success iff u·(1 + λ) < x + λ, all in whole ticks."""
         spec, action = state.spec, observation.action
         mask = pair_mask(spec, action)
-        shift = spec.penalty_ticks
-        shift = np.full_like(shift, shift.max()) if self.scaling == "global" else shift
-        shift = jnp.asarray(shift)[action.limit]
+        penalty = spec.penalty_ticks
+        all_alike = np.full_like(penalty, penalty.max())
+        shift = jnp.asarray(all_alike if self.scaling == "global" else penalty)[action.limit]
         raised = payoff_ticks(spec, action, observation.feedback) + shift
         word = streams.policy_words(key, observation.view.round, Role.TRIAL)[0]
         success = ticks.times(streams.uniform_ticks(word), ticks.ONE + shift).whole < raised

@@ -276,7 +276,8 @@ class PrimalDualBwK(_ArmsOfSeveral):
 
     def init(self, spec: FiniteSpec) -> PricedState:
         state, used = super().init(spec), ticks.zero((resources_of(spec),))
-        return self.with_learnt(PricedState(*state, used, jnp.int32(0)), state.learnt)
+        priced = PricedState(state.learnt, state.budget, used, jnp.int32(0))
+        return self.with_learnt(priced, state.learnt)
 
     def with_learnt(
         self, state: PricedState, learnt: ArmStatistics, arm: jax.Array | None = None
@@ -522,7 +523,8 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> EpsilonFirstState:
-        return EpsilonFirstState(*super().init(spec), jnp.bool_(True))
+        state = super().init(spec)
+        return EpsilonFirstState(state.learnt, state.budget, jnp.bool_(True))
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
         return select_tree(state.exploring, super().update(state, key, observation), state)
@@ -848,7 +850,8 @@ class DualMirrorDescent(_ArmsOfSeveral):
 
     def init(self, spec: FiniteSpec) -> DescentState:
         state, d = super().init(spec), resources_of(spec)
-        return DescentState(*state, jnp.full((d,), -1, jnp.float32), ticks.zero((d,)))
+        unset = jnp.full((d,), -1, jnp.float32)
+        return DescentState(state.learnt, state.budget, unset, ticks.zero((d,)))
 
     def select(
         self, state: DescentState, key: jax.Array, view: View

@@ -107,11 +107,9 @@ class ZoomingPolicy(PointPolicy):
         radius, index = radius_and_index(self, pulls, reward, cost, state.phase)
         slots = state.pulls, state.reward, state.cost, state.radius, state.index
         slots = select_tree(is_point, (pulls, reward, cost, radius, index), slots)
-        given_up = (
-            Span(jnp.maximum(point - old + 1, 0), point - radius),
-            Span(point + radius, jnp.minimum(point + old - 1, ticks.ONE)),
-        )
-        spans = select_tree(is_point[at], given_up, (state.below, state.above))
+        below = Span(jnp.maximum(point - old + 1, 0), point - radius)
+        above = Span(point + radius, jnp.minimum(point + old - 1, ticks.ONE))
+        spans = select_tree(is_point[at], (below, above), (state.below, state.above))
         return Active(state.count, state.phase, state.point, *slots, *spans, full=state.full)
 
     def select(self, state: Active, key: jax.Array, view: View) -> tuple[Active, jax.Array]:
