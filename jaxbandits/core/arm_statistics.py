@@ -15,10 +15,11 @@ class ArmStatistics(NamedTuple):
     """What an index policy remembers of K arms. ``spread`` totals are None unless the policy asks
     for them.
 
-    With d resources all that is of costs is ``[K, d]``, here and in :class:`Arms`.
+    With d resources all that is of costs is ``[K, d]``, here and in :class:`Arms`. Where pulls
+    weigh less than one, their number is a :class:`~jaxbandits.core.ticks.Total`.
     """
 
-    pulls: jax.Array  # i32[K]
+    pulls: Any  # i32[K], or a Total [K]
     reward: Total  # [K]
     cost: Total  # [K]
     reward_spread: Total | None  # [K]: Σ r(1 − r)
@@ -104,18 +105,39 @@ def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
     """The statistics if every open pull had brought its arm's current means, rounded to a tick."""
     # An arm of which nothing is known yet is counted as the worst there may be, reward 0 and cost
     # 1: so that it is not flooded before the first answer.
-    has_pulls, n = stats.pulls > 0, jnp.maximum(stats.pulls, 1)
+    n = stats.pulls
+    has_pulls = _any_of(n)
 
     def more(total: Total | None, unseen: int) -> Total | None:
         if total is None:
             return None
-        pulled, by, times = (beside(x, total.part.ndim - n.ndim) for x in (has_pulls, n, open))
-        mean = jnp.where(pulled, ticks.quotient(total, by), unseen)
+        pulled, times = (beside(x, total.part.ndim - open.ndim) for x in (has_pulls, open))
+        mean = jnp.where(pulled, mean_in_ticks(total, n), unseen)
         return ticks.plus(total, ticks.times(mean, times))
 
+    pulls = ticks.plus(n, ticks.count(open)) if isinstance(n, Total) else n + open
     spreads = (more(x, 0) for x in (stats.reward_spread, stats.cost_spread))
     reward, cost = more(stats.reward, 0), more(stats.cost, ticks.ONE)
-    return ArmStatistics(stats.pulls + open, reward, cost, *spreads)  # type: ignore[arg-type]
+    return ArmStatistics(pulls, reward, cost, *spreads)  # type: ignore[arg-type]
+
+
+def mean_in_ticks(total: Total, n: Any) -> jax.Array:
+    """⌊total / n⌋ of each arm (and resource), 0 ≤ total ≤ n; an arm without pulls counts as of one."""
+    axes = total.whole.ndim - n[0].ndim if isinstance(n, Total) else total.whole.ndim - n.ndim
+    if not isinstance(n, Total):
+        return ticks.quotient(total, beside(jnp.maximum(n, 1), axes))
+    n = Total(beside(jnp.where(_any_of(n), n.whole, 1), axes), beside(n.part, axes))
+    rest, digits = total, jnp.zeros_like(total.whole)
+    for bit in range(ticks.BITS + 1):  # long division: n need not be whole
+        rest = rest if bit == 0 else ticks.plus(rest, rest)
+        fits, less = ticks.reached(rest, n), ticks.minus(rest, n)
+        digits = 2 * digits + fits.astype(jnp.int32)
+        rest = Total(jnp.where(fits, less.whole, rest.whole), jnp.where(fits, less.part, rest.part))
+    return digits
+
+
+def _any_of(n: Any) -> jax.Array:
+    return (n.whole > 0) | (n.part > 0) if isinstance(n, Total) else n > 0
 
 
 def _scatter(ids: jax.Array, arm: jax.Array, x: jax.Array) -> jax.Array:
@@ -132,10 +154,12 @@ def as_floats(stats: ArmStatistics, round: jax.Array) -> Arms:
     def optional(total: Total | None) -> jax.Array | None:
         return None if total is None else ticks.to_float(total)
 
-    n, axes = ticks.count(stats.pulls), stats.cost.part.ndim - stats.pulls.ndim
+    whole = not isinstance(stats.pulls, Total)
+    n = ticks.count(stats.pulls) if whole else stats.pulls
+    axes = stats.cost.part.ndim - n.part.ndim
     return Arms(
-        t=jnp.broadcast_to(round.astype(jnp.float32), stats.pulls.shape),
-        n=stats.pulls.astype(jnp.float32),
+        t=jnp.broadcast_to(round.astype(jnp.float32), n.part.shape),
+        n=stats.pulls.astype(jnp.float32) if whole else ticks.to_float(n),
         reward=ticks.to_float(stats.reward),
         cost=ticks.to_float(stats.cost),
         reward_rest=ticks.to_float(ticks.minus(n, stats.reward)),

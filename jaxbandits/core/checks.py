@@ -59,7 +59,7 @@ def refuse(argument: str, values: Any, wrong: Any, may_be: str) -> None:
     """Raise :func:`bad` if ``wrong``; of an array for the first of the ``values`` that is."""
     if np.any(wrong):
         if np.ndim(wrong) or getattr(values, "shape", None) == ():
-            values = float(np.asarray(values)[wrong].flat[0])
+            values = np.asarray(values)[wrong].flat[0].item()
         raise bad(argument, values, may_be)
 
 

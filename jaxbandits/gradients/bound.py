@@ -78,9 +78,8 @@ def estimate(
 
             by_instance.append(jax.value_and_grad(of)({name: point[name] for name in names}))
     values, gradient = jax.tree.map(lambda *x: np.stack(x)[None], *by_instance)
-    return certain(
-        values, {name: gradient[name] for name in names}, estimator="bound", theorem=theorem
-    )
+    gradient = {name: gradient[name] for name in names}
+    return certain(values, gradient, estimator="bound", theorem=theorem)
 
 
 _FITS: dict[type, tuple[Any, Any]] = {
@@ -119,19 +118,14 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
     means = dict(zip(("mean_reward", "mean_cost"), values, strict=True))
     if kind is OmegaUCB:
         # τ_B of the theorem is a whole number, and so a constant of every derivative.
-        taus = [
-            int(2 * b / c.min())
-            for b, c in zip(per_instance(constraint.budget), means["mean_cost"], strict=True)
-        ]
+        budgets = zip(per_instance(constraint.budget), means["mean_cost"], strict=True)
+        taus = [int(2 * b / c.min()) for b, c in budgets]
 
         def bound(i: int, rho: Any, mean_reward: Any, mean_cost: Any) -> Any:
             return bounds.omega_regret_at(rho, mean_reward, mean_cost, taus[i])
 
-        return (
-            bound,
-            {"rho": per_instance(settings.policy.rho[0]), **means},
-            "Heyden et al., Theorem 5",
-        )
+        rho = per_instance(settings.policy.rho[0])
+        return bound, {"rho": rho, **means}, "Heyden et al., Theorem 5"
     rounds = per_instance(constraint.rounds)
     if kind is SUAK:
 
@@ -147,8 +141,5 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
         return bounds.rcucb_regret(alpha, values, jnp.asarray(penalties), int(rounds[i]))
 
     gains = values[0].reshape(every, spec.arms, len(spec.limits))
-    return (
-        rcucb,
-        {"alpha": alpha, "values": gains},
-        "Bengs and Hüllermeier, Theorem 1 without its second sum",
-    )
+    theorem = "Bengs and Hüllermeier, Theorem 1 without its second sum"
+    return rcucb, {"alpha": alpha, "values": gains}, theorem

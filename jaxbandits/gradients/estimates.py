@@ -172,16 +172,12 @@ def play_copies(
     if copies > 1:
         # As the user gave it, a leaf of a constraint may or may not have an instance axis; as it is
         # played, it has one. Lengths do not tell: a budget [d] of d resources may meet d instances.
-        prepared = constraint.prepare(environment)
-        leaves = {path: np.asarray(get(constraint, path)) for path in leaves_of(constraint)}
-        instance_paths = [
-            path
-            for path, x in leaves.items()
-            if x.ndim == jax.tree.leaves(get(prepared, path))[0].ndim
-        ]
-        constraint = put(
-            constraint, {path: np.repeat(leaves[path], copies, axis=0) for path in instance_paths}
-        )
+        prepared, repeated = constraint.prepare(environment), {}
+        for path in leaves_of(constraint):
+            x = np.asarray(get(constraint, path))
+            if x.ndim == jax.tree.leaves(get(prepared, path))[0].ndim:
+                repeated[path] = np.repeat(x, copies, axis=0)
+        constraint = put(constraint, repeated)
         environment = jax.tree.map(lambda x: np.repeat(np.asarray(x), copies, axis=0), environment)
     settings = Settings.of(policy, environment.instances)  # two shifted ones may be equal
     result = simulate(settings, environment, constraint, marks=1, **options)
@@ -262,9 +258,8 @@ class Watching(Around):
         return self.policy.status(state.policy)
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        return state._replace(
-            policy=self.policy.update(state.policy, self.own_key(key), observation)
-        )
+        inner = self.policy.update(state.policy, self.own_key(key), observation)
+        return state._replace(policy=inner)
 
     def own_key(self, key: jax.Array) -> jax.Array:
         """The key that the inner policy sees."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.checks import InputError, bad, refuse
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import get, names_of, parameter_path, put
@@ -66,17 +66,13 @@ def estimate(
         (1.316552, 0.335158)
     """
     names = names_of(wrt)
-    arms = environment
-    if (
-        not isinstance(arms, FiniteArms)
-        or not isinstance(arms.law, BernoulliLaw)
-        or arms.resources is not None
-    ):
+    arms: Any = environment
+    of_coins = isinstance(arms, FiniteArms) and isinstance(arms.law, BernoulliLaw)
+    if not of_coins or arms.resources is not None:
         raise bad("environment", type(arms).__name__, "Bernoulli arms with one cost")
     reward, cost = arms.values()
-    if not np.asarray(arms.present).all():
-        must = "instances in which every arm exists"
-        raise bad("environment", "instances with absent arms", must)
+    absent, must = not np.asarray(arms.present).all(), "instances in which every arm exists"
+    refuse("environment", "instances with absent arms", absent, must)
     if "mean_cost" in names and (cost == 1).any():
         raise bad("environment", "a mean cost of 1", "mean costs below 1 for wrt='mean_cost'")
     limit: dict[str, Any]
@@ -90,11 +86,8 @@ def estimate(
         raise bad("constraint", type(constraint).__name__, may_be)
     paths = {name: parameter_path(policy, name) for name in names if name not in MEANS}
     choose = choice_of(policy, tuple(paths.values()))
-    solution = evaluate(
-        play_out(choose, reward.shape[1], **limit, costs=getattr(policy, "reads_costs", True)),
-        reward,
-        cost,
-    )
+    limit["costs"] = getattr(policy, "reads_costs", True)
+    solution = evaluate(play_out(choose, reward.shape[1], **limit), reward, cost)
     gradient = {"mean_reward": solution.by_mean_reward, "mean_cost": solution.by_mean_cost}
     gradient |= dict(zip(paths, solution.by_parameter.T, strict=True))
     selected = {name: gradient[name][None] for name in names}
@@ -115,15 +108,14 @@ def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
         must = "a randomised policy, or an index policy that chooses by its score"
         raise bad("policy", type(policy).__name__, must)
     if wrt:
-        raise InputError(
-            f"wrt: the regret of {type(policy).__name__} is a step function of it ({wrt[0]}); see smoothed"
-        )
+        name = type(policy).__name__
+        raise InputError(f"wrt: {name}'s regret is a step function of it ({wrt[0]}); see smoothed")
     return partial(_argmax_choice, policy)
 
 
 def _argmax_choice(policy: IndexPolicy, counts: Counts) -> np.ndarray:
     typed = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), policy)
-    scores = _in_chunks(lambda part: np.asarray(_scores(typed, *part)), counts)
+    scores = _in_chunks(lambda part: np.asarray(_scores(typed, part)), counts)
     fresh = counts.pulls == 0
     first = fresh & (np.cumsum(fresh, axis=1) == 1)
     best = np.where(fresh.any(1, keepdims=True), first, scores == scores.max(1, keepdims=True))
@@ -131,34 +123,26 @@ def _argmax_choice(policy: IndexPolicy, counts: Counts) -> np.ndarray:
 
 
 @jit
-def _scores(
-    policy: IndexPolicy, pulls: jax.Array, rewards: jax.Array, costs: jax.Array
-) -> jax.Array:
+def _scores(policy: IndexPolicy, counts: list[jax.Array]) -> jax.Array:
     def of_row(pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
         none = jnp.zeros_like(pulls)
         spreads = Total(none, none) if policy.spreads else None
         state = ArmStatistics(pulls, Total(rewards, none), Total(costs, none), spreads, spreads)
         return base.evaluate_state(policy, state, 1 + jnp.sum(pulls, dtype=jnp.int32))
 
-    return jax.vmap(of_row)(*(x.astype(jnp.int32) for x in (pulls, rewards, costs)))
+    return jax.vmap(of_row)(*(x.astype(jnp.int32) for x in counts))
 
 
 def _soft_choice(policy: RandomisedPolicy, wrt: tuple[str, ...], counts: Counts) -> np.ndarray:
     with jax.enable_x64(True):
         typed = jax.tree.map(lambda x: jnp.asarray(np.float32(x), jnp.float64), policy)
-        return np.moveaxis(
-            _in_chunks(lambda part: np.asarray(_probabilities(typed, *part, wrt=wrt)), counts), 1, 0
-        )
+        of = _in_chunks(lambda part: np.asarray(_probabilities(typed, part, wrt=wrt)), counts)
+        return np.moveaxis(of, 1, 0)
 
 
 @jit
 def _probabilities(
-    policy: RandomisedPolicy,
-    pulls: jax.Array,
-    rewards: jax.Array,
-    costs: jax.Array,
-    *,
-    wrt: tuple[str, ...],
+    policy: RandomisedPolicy, counts: list[jax.Array], *, wrt: tuple[str, ...]
 ) -> jax.Array:
     def of_row(values: list[jax.Array], n: jax.Array, s: jax.Array, c: jax.Array) -> jax.Array:
         at_values = put(policy, dict(zip(wrt, values, strict=True)))
@@ -173,7 +157,7 @@ def _probabilities(
         slopes = jax.jacfwd(of_row)(values, n, s, c) if values else []
         return jnp.stack([of_row(values, n, s, c), *slopes])
 
-    return jax.vmap(both)(pulls, rewards, costs)
+    return jax.vmap(both)(*counts)
 
 
 def _in_chunks(ask: Any, counts: Counts) -> np.ndarray:

@@ -119,10 +119,9 @@ def estimate(
     """
     names = names_of(wrt)
     if not chooses_by_logits(policy):
+        given = f"{type(policy).__name__} given, which draws no arm from a density"
         must = "so it must be another: SoftElim or SoftIndex(policy, temperature), say"
-        raise InputError(
-            f"policy: {type(policy).__name__} given, which draws no arm from a density, {must}"
-        )
+        raise InputError(f"policy: {given}, {must}")
     estimates.check_replicates(replicates, baseline)
     whole_number("runs", runs, 2 if baseline == "self_play" else 1)
     paths = real_parameters(policy, names)
@@ -134,12 +133,8 @@ def estimate(
     else:
         advantage = estimates.centred(regret, baseline, axis=2)
     samples = (advantage[..., None] * score).mean(axis=3)  # [setting, instance, replicate, P]
-    about = {
-        "estimator": "policy_score",
-        "replicates": replicates,
-        "unbiased_for": "expected regret",
-    }
-    about |= {"baseline": baseline, "runs": runs, "rounds": rounds}
+    about: dict[str, Any] = {"estimator": "policy_score", "unbiased_for": "expected regret"}
+    about |= {"replicates": replicates, "baseline": baseline, "runs": runs, "rounds": rounds}
     return estimates.estimated(regret.mean(axis=3), names, samples, **about)
 
 

@@ -106,15 +106,14 @@ def estimate(
         estimates.refuse_endless(name, np.where(is_absent, 0.0, samples))
         estimates.warn_of_few(name, samples)
         mean, error = estimates.mean_and_error(samples)
-        gradient[name], errors[name] = (
-            x + _broadly(runs.exists[name], mean[0]) for x in (mean, error)
-        )
-    about = {"estimator": "score_function", "unbiased_for": "expected regret", "baseline": baseline}
+        exists = _broadly(runs.exists[name], mean[0])
+        gradient[name], errors[name] = mean + exists, error + exists
+    about: dict[str, Any] = {"estimator": "score_function", "unbiased_for": "expected regret"}
+    about |= {"baseline": baseline}
     if isinstance(arms, FiniteArms):
         about |= estimates.next_kink(arms, constraint, names)
-    return GradientEstimate(
-        value, gradient, errors, about | {"rounds": runs.rounds, "replicates": replicates}
-    )
+    about |= {"rounds": runs.rounds, "replicates": replicates}
+    return GradientEstimate(value, gradient, errors, about)
 
 
 def _scores(
@@ -178,13 +177,10 @@ def _logs(reward: jax.Array, cost: jax.Array) -> jax.Array:
         # x ticks stand for (x, x + 1): outcomes are rounded down. Near 1 the logarithm is taken of
         # the other side.
         small = jnp.log((jnp.clip(x, 1, None).astype(jnp.float32) + 0.5) * np.float32(2.0**-24))
-        large = jnp.log1p(
-            -(jnp.clip(ticks.ONE - x, 1, None).astype(jnp.float32) - 0.5) * np.float32(2.0**-24)
-        )
-        logs += [
-            jnp.where(x < 1, 0.0, jnp.where(x > ticks.ONE // 2, large, small)),
-            (x < 1).astype(jnp.float32),
-        ]
+        rest = jnp.clip(ticks.ONE - x, 1, None).astype(jnp.float32) - 0.5
+        large = jnp.log1p(-rest * np.float32(2.0**-24))
+        log = jnp.where(x > ticks.ONE // 2, large, small)
+        logs += [jnp.where(x < 1, 0.0, log), (x < 1).astype(jnp.float32)]
     return jnp.stack(logs)
 
 
@@ -232,9 +228,8 @@ def _explicit(
         by_c = rate_c[:, None] * clock + (rate * pulls if by_money else 0.0)
     else:  # the clock of several resources is the first
         first = np.arange(arms.resources) == 0
-        by_c = rate_c[:, None] * clock[..., None] + (
-            first * (rate * pulls)[..., None] if by_money else 0.0
-        )
+        paid = first * (rate * pulls)[..., None] if by_money else 0.0
+        by_c = rate_c[:, None] * clock[..., None] + paid
     if names[0] in MEANS:
         return {"mean_reward": by_r, "mean_cost": by_c}
     gradient = {}
@@ -276,14 +271,12 @@ def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
         return pulls.astype(np.float64)
     requirement = "under last_pull='forfeits', to tell whose last reward was forfeited"
     if (pulls.sum(axis=-1) > result.ledger["rounds"][..., -1]).any():
-        raise InputError(
-            f"policy: one that pulls several arms a round given; it must pull one {requirement}"
-        )
+        given = "one that pulls several arms a round"
+        raise InputError(f"policy: {given} given; it must pull one {requirement}")
     forfeited = (missing[..., None] == mean[:, None]) & (missing[..., None] != 0)
     if (forfeited.sum(-1) > 1).any():
-        raise InputError(
-            f"environment: two arms of equal mean reward given; they must differ {requirement}"
-        )
+        given = "two arms of equal mean reward"
+        raise InputError(f"environment: {given} given; they must differ {requirement}")
     return pulls - forfeited
 
 
@@ -327,11 +320,9 @@ def sums(
         batch = order[start : start + _PAIRS]
         padded = np.resize(batch, _PAIRS)  # always the same width, so that it compiles once
         n = np.where(np.arange(_PAIRS) < batch.size, flat[padded], 0).astype(np.int32)
-        lane = (
-            instance_ids[row[padded]].astype(np.uint32),
-            replicate_ids[replicate[padded]].astype(np.uint32),
-        )
-        total = _sums(environment, root, row[padded], *lane, arm[padded], n, statistic=statistic)
+        lane = instance_ids[row[padded]], replicate_ids[replicate[padded]]
+        pairs = row[padded], *(x.astype(np.uint32) for x in lane), arm[padded], n
+        total = _sums(environment, root, pairs, statistic=statistic)
         parts.append(ticks.to_units(ticks.join(jax.tree.map(np.asarray, total)))[: batch.size])
     totals = np.concatenate(parts)
     result = np.empty_like(totals)
@@ -341,29 +332,19 @@ def sums(
 
 @jit
 def _sums(
-    environment: FiniteArms,
-    root: jax.Array,
-    row: jax.Array,
-    instance: jax.Array,
-    replicate: jax.Array,
-    arm: jax.Array,
-    n: jax.Array,
-    *,
-    statistic: Statistic,
+    environment: FiniteArms, root: jax.Array, pairs: tuple[jax.Array, ...], *, statistic: Statistic
 ) -> Total:
+    row, instance, replicate, arm, n = pairs
+
     def words(instance: jax.Array, replicate: jax.Array) -> jax.Array:
-        lane = streams.lane_key(
-            jax.random.wrap_key_data(root, impl="threefry2x32"), instance, replicate
-        )
+        lane = streams.lane_key(streams.typed(root), instance, replicate)
         return jax.random.key_data(streams.domain_key(lane, Domain.WORLD))
 
     keys = jax.vmap(words)(instance, replicate)
 
     def outcome(row: jax.Array, key: jax.Array, arm: jax.Array, place: jax.Array) -> jax.Array:
         world = at_instance(environment, row)
-        return statistic(
-            *world.outcome(jax.random.wrap_key_data(key, impl="threefry2x32"), arm, place)
-        )
+        return statistic(*world.outcome(streams.typed(key), arm, place))
 
     outcomes = jax.vmap(jax.vmap(outcome, in_axes=(None, None, None, 0)))
     first = jax.lax.iota(jnp.int32, _BLOCK)
@@ -375,14 +356,9 @@ def _sums(
         values = jnp.where((place < n[:, None])[..., None], outcomes(row, keys, arm, place), 0)
         whole = jnp.floor(values)
         part = ((values - whole) * ticks.ONE).astype(jnp.int32)  # exact: values are float32
-        more = Total(
-            jnp.sum(whole.astype(jnp.int32), axis=1, dtype=jnp.int32), jnp.zeros_like(total.part)
-        )
-        return done + _BLOCK, ticks.plus(
-            ticks.add(total, jnp.sum(part, axis=1, dtype=jnp.int32)), more
-        )
+        parts = jnp.sum(part, axis=1, dtype=jnp.int32)
+        more = ticks.count(jnp.sum(whole.astype(jnp.int32), axis=1, dtype=jnp.int32))
+        return done + _BLOCK, ticks.plus(ticks.add(total, parts), more)
 
-    longest = jnp.max(n)
-    return jax.lax.while_loop(
-        lambda s: s[0] < longest, block, (jnp.int32(0), ticks.zero((shape[0], shape[2])))
-    )[1]
+    longest, start = jnp.max(n), (jnp.int32(0), ticks.zero((shape[0], shape[2])))
+    return jax.lax.while_loop(lambda s: s[0] < longest, block, start)[1]

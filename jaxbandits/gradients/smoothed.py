@@ -86,12 +86,9 @@ def estimate(
     value, slope, rounds = pair_slopes(
         leaves, environment, constraint, paths, key, sigma, directions, worlds, **options
     )
-    about = {
-        "estimator": "smoothed",
-        "unbiased_for": "expected regret smoothed in log parameters",
-        "sigma": sigma,
-    }
-    about |= {"directions": directions, "rounds": rounds, "replicates": worlds * directions}
+    about: dict[str, Any] = {"estimator": "smoothed", "sigma": sigma, "directions": directions}
+    about |= {"unbiased_for": "expected regret smoothed in log parameters"}
+    about |= {"rounds": rounds, "replicates": worlds * directions}
     result = estimated(value, names, slope, **about)
     for name, path in zip(names, paths, strict=True):  # from a slope by ln θ to one by θ
         theta = np.asarray(get(leaves, path), np.float64)  # [setting, 1 or instance]
@@ -117,30 +114,18 @@ def pair_slopes(
     Gives the mean regret of a pair ``[setting, instance, direction]``, its slopes by log parameters
     ``[setting, instance, direction, parameter]``, and the rounds played.
     """
-    instances = environment.instances
-    settings = jax.tree.leaves(leaves)[0].shape[0]
-    epsilon = np.asarray(
-        jax.random.normal(jax.random.fold_in(key, _EPSILON), (instances * directions, len(paths)))
-    )
+    instances, settings = environment.instances, jax.tree.leaves(leaves)[0].shape[0]
+    shape = instances * directions, len(paths)
+    epsilon = np.asarray(jax.random.normal(jax.random.fold_in(key, _EPSILON), shape))
     copies = jax.tree.map(
         lambda x: np.repeat(x, directions, axis=1) if x.shape[1] > 1 else x, leaves
     )
     shifted = antithetic(copies, paths, sigma * epsilon.astype(np.float64))
-    _, regret, rounds = play_copies(
-        shifted,
-        environment,
-        constraint,
-        copies=directions,
-        key=key,
-        replicates=replicates,
-        **options,
-    )
+    options |= {"copies": directions, "key": key, "replicates": replicates}
+    _, regret, rounds = play_copies(shifted, environment, constraint, **options)
     regret = regret.mean(axis=2).reshape(2, settings, instances, directions)
-    slope = (
-        (regret[0] - regret[1])[..., None]
-        / (2 * sigma)
-        * epsilon.reshape(instances, directions, -1)
-    )
+    difference = (regret[0] - regret[1])[..., None] / (2 * sigma)
+    slope = difference * epsilon.reshape(instances, directions, -1)
     return regret.mean(axis=0), slope, rounds
 
 

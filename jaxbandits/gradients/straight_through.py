@@ -50,13 +50,13 @@ class Softened(Watching):
         """The inner policy learns; a softly chosen arm moves by its outcome or its mean."""
         before = arm_statistics.as_floats(state.policy, observation.view.round)
         is_action = jax.lax.iota(jnp.int32, before.n.shape[0]) == observation.action
-        feedback = observation.feedback
-        reward, cost = (
-            jnp.where(
-                is_action, ticks.ticks_to_float(now), jnp.where(before.n > 0, total / before.n, 0.5)
-            )
-            for now, total in ((feedback.reward, before.reward), (feedback.cost, before.cost))
-        )
+
+        def shown(now: jax.Array, total: jax.Array) -> jax.Array:
+            mean = jnp.where(before.n > 0, total / before.n, 0.5)
+            return jnp.where(is_action, ticks.ticks_to_float(now), mean)
+
+        reward = shown(observation.feedback.reward, before.reward)
+        cost = shown(observation.feedback.cost, before.cost)
         return Tangents(
             self.policy.update(state.policy, key, observation),
             state.choice,

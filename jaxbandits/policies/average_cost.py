@@ -14,10 +14,10 @@ import jax.numpy as jnp
 
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._numerics.knapsack_lp import Mixture, best_mixture
-from jaxbandits.core import arm_statistics, streams, ticks
+from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.protocol import Observation, View
-from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
@@ -42,7 +42,6 @@ class MixturePolicy(ArmTotals):
         check_null_arm(self, spec)
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
-        """Draw from the planned mixture."""
         state, view, policy = jax.lax.optimization_barrier((state, view, self))
         state, mixture = policy.plan(state, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
@@ -84,12 +83,13 @@ def bounds(state: ArmStatistics, a: jax.Array | float, log: jax.Array) -> Bounds
     """μ̄ ± √(a log / N) and ρ̄ ± √(a log / N), clipped to [0, 1]."""
     reward, cost = means(state)
     width = radius(state.pulls, a, log)
-    return Bounds(
-        *(
-            jnp.clip(x, 0.0, 1.0)
-            for x in (reward - width, reward + width, cost - width, cost + width)
-        )
-    )
+    every = reward - width, reward + width, cost - width, cost + width
+    return Bounds(*(jnp.clip(x, 0.0, 1.0) for x in every))
+
+
+def log_of(rounds: jax.Array) -> jax.Array:
+    """ln of a number of rounds, float32."""
+    return jnp.log(rounds.astype(jnp.float32))
 
 
 def alone(action: jax.Array) -> Mixture:
@@ -100,7 +100,7 @@ def alone(action: jax.Array) -> Mixture:
 
 def either(condition: jax.Array, yes: Mixture, no: Mixture) -> Mixture:
     """``yes`` where ``condition`` holds, else ``no``."""
-    return Mixture(*(jnp.where(condition, a, b) for a, b in zip(yes, no, strict=True)))
+    return select_tree(condition, yes, no)
 
 
 def and_null(mask: jax.Array) -> jax.Array:
@@ -119,10 +119,10 @@ def floor_ticks(c: jax.Array) -> jax.Array:
     return jnp.floor(c * ticks.ONE).astype(jnp.int32)
 
 
-def budget_rate(view: View, c: jax.Array, horizon: jax.Array) -> jax.Array:
+def budget_rate(view: View, policy: OnePhase | PrimalDualTwoPhase) -> jax.Array:
     """What is left per round that is left, [cT − Sc(t−1)]⁺ / (T − t + 1)."""
-    to_come = jnp.maximum(horizon - view.round, 0)
-    budget = ticks.plus(money_left(view), ticks.times(floor_ticks(c), to_come))
+    to_come = jnp.maximum(policy.horizon - view.round, 0)
+    budget = ticks.plus(money_left(view), ticks.times(floor_ticks(policy.c), to_come))
     return jnp.maximum(ticks.to_float(budget), 0.0) / (to_come + 1).astype(jnp.float32)
 
 
@@ -155,10 +155,8 @@ class FluidOracle(MixturePolicy):
     c: ArrayLike = leaf(above=0, at_most=1)
 
     def plan(self, state: ArmStatistics, view: View) -> tuple[ArmStatistics, Mixture]:
-        allowed = and_null(view.available)
-        return state, best_mixture(
-            jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost), self.c, allowed
-        )
+        reward, cost = jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost)
+        return state, best_mixture(reward, cost, self.c, and_null(view.available))
 
 
 # --- One-Phase: the optimistic LP on what is left of budget and time
@@ -199,12 +197,9 @@ class OnePhase(MixturePolicy):
     a: ArrayLike = leaf(default=3.0, above=0)
 
     def plan(self, state: ArmStatistics, view: View) -> tuple[ArmStatistics, Mixture]:
-        optimist = bounds(state, self.a, jnp.log(self.horizon.astype(jnp.float32)))
-        rate = budget_rate(view, self.c, self.horizon)
-        allowed = and_null(view.available)
-        return state, first_pulls(
-            state, view, best_mixture(optimist.reward_high, optimist.cost_low, rate, allowed)
-        )
+        at, rate = bounds(state, self.a, log_of(self.horizon)), budget_rate(view, self)
+        best = best_mixture(at.reward_high, at.cost_low, rate, and_null(view.available))
+        return state, first_pulls(state, view, best)
 
 
 # --- A primal-dual pacer: a price on the resource, moved by online mirror descent
@@ -263,31 +258,25 @@ class Pacer(MixturePolicy):
     optimiser: Any = static(default=None)
 
     def init(self, spec: FiniteSpec) -> PacerState:
-        price = jnp.float32(0)
-        descent = self.optimiser or _mirror_descent()
-        return PacerState(
-            arm_statistics.empty(spec.arms), price, descent.init(price), ticks.zero(), jnp.int32(0)
-        )
+        price, learnt = jnp.float32(0), super().init(spec)
+        descent = (self.optimiser or _mirror_descent()).init(price)
+        return PacerState(learnt, price, descent, ticks.zero(), jnp.int32(0))
 
     def plan(self, state: PacerState, view: View) -> tuple[PacerState, Mixture]:
-        """Move the price, then play the best arm at it."""
         # Since the last action it grew by c − cost, and by c for every round skipped by a guard
         now = money_left(view)
         skipped = (view.round - state.round - 1).astype(jnp.float32)
         slope = ticks.to_float(ticks.minus(now, state.money)) / self.c - skipped
-        descent = self.optimiser or _mirror_descent()
-        step, optimiser = descent.update(
-            jnp.where(state.round > 0, slope, 0.0), state.optimiser, state.price
-        )
+        slope, descent = jnp.where(state.round > 0, slope, 0.0), self.optimiser or _mirror_descent()
+        step, optimiser = descent.update(slope, state.optimiser, state.price)
         price = jnp.clip(state.price + step, 0.0, 1.0)
         state = state._replace(price=price, optimiser=optimiser, money=now, round=view.round)
 
-        arms = state.learnt.pulls.shape[0]
-        at = bounds(state.learnt, self.a, jnp.log(view.round.astype(jnp.float32)))
+        at = bounds(state.learnt, self.a, log_of(view.round))
         net = jnp.where(view.available, at.reward_high - price * at.cost_low / self.c, -jnp.inf)
         net = jnp.append(net, 0.0)
-        ids = jax.lax.iota(jnp.int32, arms + 1)
-        return state, alone(jnp.min(jnp.where(net == jnp.max(net), ids, arms + 1)))
+        ids = jax.lax.iota(jnp.int32, net.shape[0])
+        return state, alone(jnp.min(jnp.where(net == jnp.max(net), ids, net.shape[0])))
 
 
 # --- Primal-Dual two-phase: identify the optimal support first, then spend on it
@@ -341,52 +330,40 @@ class PrimalDualTwoPhase(MixturePolicy):
     rest: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> TwoPhaseState:
-        return TwoPhaseState(
-            arm_statistics.empty(spec.arms),
-            jnp.zeros((spec.arms + 1,), jnp.bool_),
-            jnp.bool_(False),
-        )
+        support = jnp.zeros((spec.arms + 1,), jnp.bool_)
+        return TwoPhaseState(super().init(spec), support, jnp.bool_(False))
 
     def update(
         self, state: TwoPhaseState, key: jax.Array, observation: Observation
     ) -> TwoPhaseState:
         """Book the pull; after a complete sweep of phase 1, test what is identified."""
-        state, policy = jax.lax.optimization_barrier(
-            (super().update(state, key, observation), self)
-        )
-        available = observation.view.available
-        pulls = state.learnt.pulls
+        learnt = super().update(state, key, observation)
+        state, policy = jax.lax.optimization_barrier((learnt, self))
+        available, pulls = observation.view.available, state.learnt.pulls
         swept = jnp.all(~available | (pulls == jnp.max(pulls))) & ~state.identified()
-        support, slack = policy.tests(state.learnt, and_null(available))
-        return state._replace(
-            support=state.support | (swept & support), slack=state.slack | (swept & slack)
-        )
+        support, slack = (swept & x for x in policy.tests(state.learnt, and_null(available)))
+        return state._replace(support=state.support | support, slack=state.slack | slack)
 
     def tests(self, learnt: ArmStatistics, allowed: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(which actions are surely in the support, is the cost surely no binding constraint)."""
-        at = bounds(learnt, self.a, jnp.log(self.horizon.astype(jnp.float32)))
+        at = bounds(learnt, self.a, log_of(self.horizon))
+
+        def optimum(reward: jax.Array, allowed: jax.Array) -> Mixture:
+            return best_mixture(reward, at.cost_low, self.c, allowed)
+
         sure = best_mixture(at.reward_low, at.cost_high, self.c, allowed).value
-        best = best_mixture(at.reward_high, at.cost_low, self.c, allowed)
-        ids = jax.lax.iota(jnp.int32, allowed.shape[0])
-
-        def value_without(action: jax.Array) -> jax.Array:
-            return best_mixture(
-                at.reward_high, at.cost_low, self.c, allowed & (ids != action)
-            ).value
-
+        best = optimum(at.reward_high, allowed)
         # Only a member of the best pair can lower the optimum by its absence.
-        without = jnp.where(ids == best.high, value_without(best.high), best.value)
-        without = jnp.where(ids == best.low, value_without(best.low), without)
-        unused = (
-            best_mixture(at.reward_high + at.cost_high, at.cost_low, self.c, allowed).value - self.c
-        )
+        without, ids = best.value, jax.lax.iota(jnp.int32, allowed.shape[0])
+        for member in (best.high, best.low):
+            value = optimum(at.reward_high, allowed & (ids != member)).value
+            without = jnp.where(ids == member, value, without)
+        unused = optimum(at.reward_high + at.cost_high, allowed).value - self.c
         return allowed & (without < sure), unused < sure
 
     def plan(self, state: TwoPhaseState, view: View) -> tuple[TwoPhaseState, Mixture]:
-        """Round robin, then the LP on the support."""
-        available = view.available
-        at = bounds(state.learnt, self.a, jnp.log(self.horizon.astype(jnp.float32)))
-        rate = budget_rate(view, self.c, self.horizon)
+        available, rate = view.available, budget_rate(view, self)
+        at = bounds(state.learnt, self.a, log_of(self.horizon))
         # Without null arm, and nothing in the support below the rate, the null arm is the only way
         # out.
         feasible = jnp.any(state.support[:-1] & (at.cost_low <= rate))
@@ -395,9 +372,8 @@ class PrimalDualTwoPhase(MixturePolicy):
         support = jnp.append(state.support[:-1], null)
         support = jnp.where(jnp.all(~state.support[:-1] | available), support, and_null(available))
         spend = best_mixture(at.reward_high, at.cost_low, rate, support)
-        return state, either(
-            state.identified(), spend, alone(fewest(state.learnt.pulls, available))
-        )
+        in_turn = alone(fewest(state.learnt.pulls, available))
+        return state, either(state.identified(), spend, in_turn)
 
 
 # --- UCB-Simplex: an optimistic basis of the LP, kept in balance by its own account
@@ -446,32 +422,23 @@ class UCBSimplex(MixturePolicy):
     lam: ArrayLike = leaf(default=9.0, above=0)
 
     def init(self, spec: FiniteSpec) -> SimplexState:
-        none = jnp.int32(spec.arms)
-        return SimplexState(
-            arm_statistics.empty(spec.arms), ticks.zero((spec.arms, spec.arms + 1)), none, none
-        )
+        none, balance = jnp.int32(spec.arms), ticks.zero((spec.arms, spec.arms + 1))
+        return SimplexState(super().init(spec), balance, none, none)
 
     def update(self, state: SimplexState, key: jax.Array, observation: Observation) -> SimplexState:
-        """Book the pull, also in its pair's account."""
         cost = jnp.where(_pair(state), -observation.feedback.cost, 0)
-        return (
-            super().update(state, key, observation)._replace(balance=ticks.add(state.balance, cost))
-        )
+        state = state._replace(balance=ticks.add(state.balance, cost))
+        return super().update(state, key, observation)  # type: ignore[no-any-return]
 
     def plan(self, state: SimplexState, view: View) -> tuple[SimplexState, Mixture]:
         """Step-Simplex, then Step-Load-Balance."""
-        arms = state.learnt.pulls.shape[0]
+        available, pulls = view.available, state.learnt.pulls
         reward, cost = means(state.learnt)
-        available = view.available
-        boost = self.lam * radius(
-            jnp.maximum(state.learnt.pulls, 1), 2.0, jnp.log(view.round.astype(jnp.float32))
-        )
+        boost = self.lam * radius(jnp.maximum(pulls, 1), 2.0, log_of(view.round))
         basis = best_mixture(reward + boost, cost, self.c, and_null(available))
-        started = ~jnp.any((state.learnt.pulls == 0) & available)
-        mixed = started & (basis.high != basis.low)
-        state = state._replace(
-            above=jnp.where(mixed, basis.high, arms), below=jnp.where(mixed, basis.low, arms)
-        )
+        mixed = ~jnp.any((pulls == 0) & available) & (basis.high != basis.low)
+        above, below = (jnp.where(mixed, x, pulls.shape[0]) for x in (basis.high, basis.low))
+        state = state._replace(above=above, below=below)
 
         pair = _pair(state)
         in_debt = jnp.any(pair & (state.balance.whole < 0))  # b_x > c n_x
@@ -543,62 +510,44 @@ class SUAK(MixturePolicy):
     horizon: ArrayLike = leaf(default=None, integer=True, at_least=1)
 
     def init(self, spec: FiniteSpec) -> SUAKState:
-        return SUAKState(
-            arm_statistics.empty(spec.arms),
-            ticks.zero((spec.arms,)),
-            ticks.zero(),
-            jnp.bool_(False),
-        )
+        margin, learnt = ticks.zero((spec.arms,)), super().init(spec)
+        return SUAKState(learnt, margin, ticks.zero(), jnp.bool_(False))
 
     def update(self, state: SUAKState, key: jax.Array, observation: Observation) -> SUAKState:
         """Book the pull; S_p grows only by pulls of uncertain arms."""
         cost = observation.feedback.cost
         pulled = jax.lax.iota(jnp.int32, state.learnt.pulls.shape[0]) == observation.action
-        return (
-            super()
-            .update(state, key, observation)
-            ._replace(
-                margin=ticks.add(state.margin, jnp.where(pulled, floor_ticks(self.c) - cost, 0)),
-                slack=ticks.add(state.slack, jnp.where(state.exploring, -cost, 0)),
-            )
+        state = state._replace(
+            margin=ticks.add(state.margin, jnp.where(pulled, floor_ticks(self.c) - cost, 0)),
+            slack=ticks.add(state.slack, jnp.where(state.exploring, -cost, 0)),
         )
+        return super().update(state, key, observation)  # type: ignore[no-any-return]
 
     def plan(self, state: SUAKState, view: View) -> tuple[SUAKState, Mixture]:
         """Skip, explore, or play the optimistic base."""
-        available = view.available
-        log = jnp.log(view.round.astype(jnp.float32))
+        available, log = view.available, log_of(view.round)
         pulls = jnp.maximum(state.learnt.pulls, 1).astype(jnp.float32)
         gap = jnp.abs(ticks.to_float(state.margin)) / pulls  # |ρ̄ − c|
         middle = radius(state.learnt.pulls, 1.5, log)
         uncertain = available & (gap <= 7 * middle)
 
-        explore = jnp.any(uncertain)
-        broke = ticks.exceeds(ticks.count(jnp.int32(1)), state.slack)  # S_p + 1 > c N_p
-        over = ticks.exceeds(ticks.count(jnp.int32(1)), money_left(view))  # S_c + 1 > c t
+        explore, one = jnp.any(uncertain), ticks.count(jnp.int32(1))
+        # S_p + 1 > c N_p, S_c + 1 > c t
+        broke, over = ticks.exceeds(one, state.slack), ticks.exceeds(one, money_left(view))
         counts = explore & (broke | ~over)  # N_p grows
         state = state._replace(
             slack=ticks.add(state.slack, jnp.where(counts, floor_ticks(self.c), 0)),
             exploring=explore & ~broke & ~over,
         )
         d = jnp.min(jnp.where(available, gap - middle, jnp.inf))
-        skip = over | (explore & broke)
-        main = either(
-            explore,
-            alone(fewest(state.learnt.pulls, uncertain)),
-            self.base(state, view, log, d, available),
-        )
-        return state, either(skip, alone(jnp.int32(SKIP)), main)
+        to_explore = alone(fewest(state.learnt.pulls, uncertain))
+        main = either(explore, to_explore, self.base(state, view, log, d))
+        return state, either(over | (explore & broke), alone(jnp.int32(SKIP)), main)
 
-    def base(
-        self, state: SUAKState, view: View, log: jax.Array, d: jax.Array, available: jax.Array
-    ) -> Mixture:
+    def base(self, state: SUAKState, view: View, log: jax.Array, d: jax.Array) -> Mixture:
         """The optimistic base, mixed so that the budget is under-used."""
-        optimist = bounds(
-            state.learnt,
-            3.0,
-            log if self.horizon is None else jnp.log(self.horizon.astype(jnp.float32)),
-        )
-        base = best_mixture(optimist.reward_high, optimist.cost_low, self.c, and_null(available))
+        wide = bounds(state.learnt, 3.0, log if self.horizon is None else log_of(self.horizon))
+        base = best_mixture(wide.reward_high, wide.cost_low, self.c, and_null(view.available))
         omega = d / (2 + d - self.c)
         spare = ticks.to_float(money_left(view)) - log / omega**2
         cost = jnp.append(means(state.learnt)[1], 0.0)

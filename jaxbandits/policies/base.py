@@ -13,7 +13,7 @@ from jaxbandits._numerics.arrays import ArrayLike, by_device, reduced
 from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.capabilities import own_method
-from jaxbandits.core.checks import InputError, bad, one_for_each_arm
+from jaxbandits.core.checks import InputError, one_for_each_arm, refuse
 from jaxbandits.core.protocol import NEVER, Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
@@ -183,23 +183,21 @@ def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax
 
 def check_one_cost(owner: Policy, spec: FiniteSpec) -> None:
     """Refuse a world whose costs are a vector."""
-    if spec.resources is not None:
-        must = f"one with one cost for {type(owner).__name__}"
-        costs = f"costs as a vector of length {spec.resources}"
-        raise bad("environment", costs, must)
+    costs = f"costs as a vector of length {spec.resources}"
+    must = f"one with one cost for {type(owner).__name__}"
+    refuse("environment", costs, spec.resources is not None, must)
 
 
 def check_for_each_arm(argument: str, value: Any, spec: FiniteSpec) -> None:
     """Refuse numbers, if any are given, that are not one for each arm on their last axis."""
-    if value is not None and (given := np.shape(value)[-1]) != spec.arms:
-        raise bad(argument, f"{given} numbers", f"one for each of {spec.arms} arms")
+    given = spec.arms if value is None else np.shape(value)[-1]
+    refuse(argument, f"{given} numbers", given != spec.arms, f"one for each of {spec.arms} arms")
 
 
 def check_one_arm(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
     """Refuse a policy inside another one whose action is a set of arms."""
-    if jnp.shape(inner.blank_action(spec)) != ():
-        must = "one that plays one arm a round"
-        raise bad(f"{type(owner).__name__}.policy", type(inner).__name__, must)
+    name, of_several = f"{type(owner).__name__}.policy", jnp.shape(inner.blank_action(spec)) != ()
+    refuse(name, type(inner).__name__, of_several, "one that plays one arm a round")
 
 
 class OneCost(Policy):
@@ -238,10 +236,10 @@ class ArmTotals(OneCost):
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
         """Add the observed reward and cost to the arm's totals."""
-        feedback = observation.feedback
-        before = state if isinstance(state, ArmStatistics) else state.learnt
-        learnt = arm_statistics.record(before, observation.action, feedback.reward, feedback.cost)
-        return self.with_learnt(state, learnt, observation.action)
+        feedback, arm = observation.feedback, observation.action
+        before = getattr(state, "learnt", state)
+        learnt = arm_statistics.record(before, arm, feedback.reward, feedback.cost)
+        return self.with_learnt(state, learnt, arm)
 
     def with_learnt(self, state: Any, learnt: ArmStatistics, arm: jax.Array | None = None) -> Any:
         """The state with new statistics; ``arm`` is the only one that changed, if known."""
@@ -249,7 +247,7 @@ class ArmTotals(OneCost):
 
     def with_history(self, state: Any, totals: ArmStatistics) -> Any:
         """The state as it would be if pulls with these totals, ``[K]``, had been learnt, too."""
-        before = state if isinstance(state, ArmStatistics) else state.learnt
+        before = getattr(state, "learnt", state)
         return self.with_learnt(state, arm_statistics.together(before, totals))
 
     def select_while_open(
@@ -322,7 +320,6 @@ class IndexPolicy(ArmTotals):
     def select(
         self, state: ArmStatistics, key: jax.Array, view: View
     ) -> tuple[ArmStatistics, jax.Array]:
-        """The arm with the largest index, of those that take part."""
         view = view._replace(available=self.admits(state, view) & view.available)
         scores = evaluate_totals(self.scoring(), state, view.round)
         return state, largest(scores, key, view, fresh=state.pulls == 0)
@@ -341,9 +338,8 @@ def chooses_by_score(policy: object) -> TypeGuard[IndexPolicy]:
 
 def check_score_inside(owner: Policy, inner: object) -> None:
     """Refuse a policy inside another one that does not choose by its score alone."""
-    if not chooses_by_score(inner):
-        must = f"an index policy that chooses by its score alone, such as RCB(), inside {type(owner).__name__}"
-        raise bad("policy", type(inner).__name__, must)
+    must = f"an index policy that chooses by its score alone, such as RCB(), inside {type(owner).__name__}"
+    refuse("policy", type(inner).__name__, not chooses_by_score(inner), must)
 
 
 class AroundIndex(IndexPolicy):
@@ -374,9 +370,8 @@ class AroundIndex(IndexPolicy):
 
 def check_null_arm(owner: Policy, spec: FiniteSpec) -> None:
     """Refuse a world in which one cannot rest."""
-    if not spec.null_arm:
-        must = f"wrapped as WithNullArm(arms) for {type(owner).__name__}"
-        raise bad("environment", "no null arm", must)
+    must = f"wrapped as WithNullArm(arms) for {type(owner).__name__}"
+    refuse("environment", "no null arm", not spec.null_arm, must)
 
 
 def evaluate_arms(policy: IndexPolicy, arms: Arms) -> jax.Array:
@@ -417,9 +412,8 @@ def safe_round(round: jax.Array) -> jax.Array:
     """
     t = round.astype(jnp.float32)
     later = round + 1 + jnp.ceil(_LATER * t * jnp.log(t)).astype(jnp.int32)
-    return jnp.where(
-        by_device(cpu=1.0, accelerator=0.0) > 0, round, jnp.where(later > round, later, round)
-    )
+    later = jnp.where(later > round, later, round)
+    return jnp.where(by_device(cpu=1.0, accelerator=0.0) > 0, round, later)
 
 
 def surely_exceeds(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
@@ -454,9 +448,8 @@ def scores(policy: IndexPolicy, pulls: Any, reward: Any, cost: Any, round: int) 
         return jax.tree.map(jnp.asarray, ticks.split(np.asarray(x, np.int64) * ticks.ONE))
 
     none = exact(np.zeros_like(pulls)) if policy.spreads else None  # Σx(1 − x)
-    statistics = ArmStatistics(
-        jnp.asarray(pulls, jnp.int32), exact(reward), exact(cost), none, none
-    )
+    n = jnp.asarray(pulls, jnp.int32)
+    statistics = ArmStatistics(n, exact(reward), exact(cost), none, none)
     return np.asarray(evaluate_state(policy, statistics, round), np.float64)
 
 
@@ -484,9 +477,8 @@ class RandomisedPolicy(ArmTotals):
 
     def log_probabilities(self, state: ArmStatistics, view: View) -> jax.Array:
         """ln p of every arm at the round that ``view`` describes, ``f32[K]``."""
-        return jax.nn.log_softmax(
-            self.logits(arm_statistics.as_floats(state, view.round), view.available)
-        )
+        arms = arm_statistics.as_floats(state, view.round)
+        return jax.nn.log_softmax(self.logits(arms, view.available))
 
     def select(
         self, state: ArmStatistics, key: jax.Array, view: View
@@ -506,10 +498,8 @@ _BY_LOGITS = "blank_action", "update", "select", "step", "status", "perturbed", 
 
 def chooses_by_logits(policy: object) -> TypeGuard[RandomisedPolicy]:
     """Whether a randomised policy overrides only its logits, so that others need only those."""
-    return (
-        isinstance(policy, RandomisedPolicy)
-        and own_method(policy, RandomisedPolicy, *_BY_LOGITS) is None
-    )
+    is_kind = isinstance(policy, RandomisedPolicy)
+    return is_kind and own_method(policy, RandomisedPolicy, *_BY_LOGITS) is None
 
 
 def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
@@ -523,8 +513,7 @@ def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
 
 def fewest(pulls: jax.Array, among: jax.Array) -> jax.Array:
     """The arm with the fewest pulls ``among`` some, the lowest index first; K if there is none."""
-    ceiling = jnp.int32(2**31 - 1)
-    smallest = jnp.min(jnp.where(among, pulls, ceiling))
+    smallest = jnp.min(jnp.where(among, pulls, jnp.int32(2**31 - 1)))
     ids = jax.lax.iota(jnp.int32, pulls.shape[0])
     return jnp.min(jnp.where(among & (pulls == smallest), ids, pulls.shape[0]))
 
@@ -532,6 +521,6 @@ def fewest(pulls: jax.Array, among: jax.Array) -> jax.Array:
 def money_left(view: View) -> Total:
     """c·t − Σ_{s<t} c_s, exactly; InputError if the constraint does not report what is left."""
     if view.left is None:
-        may_be = "one that does, such as TotalBudget or AverageCost"
-        raise InputError(f"constraint: it does not report what is left; it must be {may_be}")
+        must = "it must be one that does, such as TotalBudget or AverageCost"
+        raise InputError(f"constraint: it does not report what is left; {must}")
     return view.left

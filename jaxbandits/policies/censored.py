@@ -6,8 +6,6 @@ Arrays are over pairs of an arm and a limit, ``[n·m]``; counts are int32 and ex
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -19,7 +17,7 @@ from jaxbandits._numerics.arrays import ArrayLike, one_of
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
 from jaxbandits.core.protocol import Observation, Policy, Status, View
-from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import CensoredFeedback, CensoredSpec, PairAction, RevealedSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
@@ -43,62 +41,34 @@ class PairRound(NamedTuple):
     revealed: jax.Array  # C ≤ τ in truth; meaningful only where consumption is revealed
 
 
-class Tail(NamedTuple):
-    """Estimate of P(C > τ) and the number of rounds behind its width, ``f32[n·m]`` each."""
-
-    share: jax.Array
-    rounds: jax.Array
-
-
 class Survival:
-    """A survival estimate. ``pulls`` is N_{i,0}, ``reach`` N_{i,τ}, both ``i32[n·m]``."""
+    """The estimate S/N_{i,0}, or S/N_{i,τ} with ``by_reach``; S: rounds with ``beyond``."""
 
-    needs_revealed = False
+    counts: ClassVar[int] = 1
 
-    def start(self, spec: CensoredSpec) -> Counts:
-        """Counts before the first round."""
-        return (jnp.zeros((spec.pairs,), jnp.int32),)
-
-    @abstractmethod
-    def record(self, counts: Counts, round_: PairRound) -> Counts:
-        """The counts with one more round."""
-
-    @abstractmethod
-    def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
-        """The estimate; 0 rounds give an undefined share, which the caller masks."""
-
-
-class Counting(Survival):
-    """Estimate S/N_{i,0}, or S/N_{i,τ} with ``by_reach``; S: rounds with ``beyond``."""
-
-    def __init__(
-        self,
-        beyond: Callable[[PairRound], jax.Array],
-        by_reach: bool = False,
-        needs_revealed: bool = False,
-    ):
+    def __init__(self, beyond: Any = None, by_reach: bool = False, needs_revealed: bool = False):
         self.beyond, self.by_reach, self.needs_revealed = beyond, by_reach, needs_revealed
 
     def record(self, counts: Counts, round_: PairRound) -> Counts:
+        """The counts with one more round."""
         return (counts[0] + self.beyond(round_),)
 
-    def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
-        """S/N, and N: all pulls of the arm, or those with a limit of at least τ."""
-        n = (reach if self.by_reach else pulls).astype(jnp.float32)
-        return Tail(counts[0].astype(jnp.float32) / jnp.maximum(n, 1), n)
+    def tail(self, sums: Sums) -> tuple[jax.Array, jax.Array]:
+        """(estimate of P(C > τ), undefined after 0 rounds; rounds behind its width), ``f32[n·m]``."""
+        n = (sums.reach if self.by_reach else sums.pulls).astype(jnp.float32)
+        return sums.survival[0].astype(jnp.float32) / jnp.maximum(n, 1), n
 
 
 class KaplanMeier(Survival):
     """The product-limit estimate Π (1 − events/at risk) over the cells between limits: legal, uses
     all rounds (ours).
 
-    Rounds are censored exactly at limits, so counts per cell give what the product over single
-    consumptions gives. The width is literal's, with N_{i,0}; no theory covers it.
+    Rounds are censored exactly at limits, so counts per cell (at risk, events) give what the
+    product over single consumptions gives. The width is literal's, with N_{i,0}; no theory covers
+    it.
     """
 
-    def start(self, spec: CensoredSpec) -> Counts:
-        """(at risk, events) per cell."""
-        return (jnp.zeros((spec.pairs,), jnp.int32), jnp.zeros((spec.pairs,), jnp.int32))
+    counts: ClassVar[int] = 2
 
     def record(self, counts: Counts, round_: PairRound) -> Counts:
         """A round is at risk in every cell up to its limit that its consumption did not end before."""
@@ -107,36 +77,30 @@ class KaplanMeier(Survival):
         risk = round_.reach & ~round_.before
         return (counts[0] + risk, counts[1] + (risk & round_.within))
 
-    def tail(self, spec: CensoredSpec, counts: Counts, pulls: jax.Array, reach: jax.Array) -> Tail:
-        """The product up to every limit."""
-        risk, events = (x.reshape(spec.arms, -1) for x in counts)
+    def tail(self, sums: Sums) -> tuple[jax.Array, jax.Array]:
+        risk, events = (x.reshape(sums.spec.arms, -1) for x in sums.survival)
         # A cell that no round reached says nothing, and leaves the product as it is.
-        stays = jnp.where(
-            risk > 0,
-            (risk - events).astype(jnp.float32) / jnp.maximum(risk, 1).astype(jnp.float32),
-            1.0,
-        )
+        share = (risk - events).astype(jnp.float32) / jnp.maximum(risk, 1).astype(jnp.float32)
+        stays = jnp.where(risk > 0, share, 1.0)
         columns = [stays[:, 0]]
         # In this order, so that no compilation multiplies in another
         for j in range(1, stays.shape[1]):
             columns.append(columns[-1] * stays[:, j])
-        return Tail(jnp.stack(columns, axis=1).reshape(-1), pulls.astype(jnp.float32))
+        return jnp.stack(columns, axis=1).reshape(-1), sums.pulls.astype(jnp.float32)
 
 
 SURVIVALS: dict[str, Survival] = {
     # C > τ of every pull of the arm, censored or not, as printed: needs more than the feedback (1)
-    "literal": Counting(lambda round_: round_.pulled & ~round_.revealed, needs_revealed=True),
+    "literal": Survival(lambda round_: round_.pulled & ~round_.revealed, needs_revealed=True),
     # over the rounds with limit ≥ τ only, in which 1{C > τ} is known; its width counts those rounds
-    "legal": Counting(lambda round_: round_.reach & ~round_.within, by_reach=True),
+    "legal": Survival(lambda round_: round_.reach & ~round_.within, by_reach=True),
     # as literal, a censored round counting as C = ∞: legal, slightly biased upwards
-    "infinite": Counting(lambda round_: round_.pulled & ~round_.within),
+    "infinite": Survival(lambda round_: round_.pulled & ~round_.within),
     "kaplan_meier": KaplanMeier(),
 }
 
 
-# --- RCUCB
-# Bengs, Hüllermeier: Multi-armed bandits with censored consumption of resources, Machine Learning
-# 2023.
+# --- RCUCB (Bengs, Hüllermeier, Machine Learning 2023)
 
 
 class Sums(NamedTuple):
@@ -158,6 +122,7 @@ class Pairs(NamedTuple):
     penalty: jax.Array  # λ(τ)
     tail: jax.Array  # estimate of P(C > τ)
     tail_rounds: jax.Array  # rounds that the tail's width counts
+    cell: Any = None  # of z-RCUCB: τ − down(τ), in user units
 
 
 class PairPolicy(Policy):
@@ -203,9 +168,8 @@ def pair_round(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedbac
 
 def empty_sums(spec: CensoredSpec, survival: Survival) -> Sums:
     """The sums before the first round, all 0."""
-    shape = (spec.pairs,)
-    none = jnp.zeros(shape, jnp.int32)
-    return Sums(spec, none, none, ticks.zero(shape), survival.start(spec))
+    none = jnp.zeros((spec.pairs,), jnp.int32)
+    return Sums(spec, none, none, ticks.zero(none.shape), (none,) * survival.counts)
 
 
 def add_round(
@@ -226,14 +190,14 @@ def add_round(
 def pairs_of(sums: Sums, survival: Survival, log_t: jax.Array) -> Pairs:
     """The exact sums as the float32 vectors that scores read."""
     spec = sums.spec
-    tail = survival.tail(spec, sums.survival, sums.pulls, sums.reach)
+    tail, rounds = survival.tail(sums)
     return Pairs(
         log_t=jnp.broadcast_to(jax.lax.optimization_barrier(log_t), (spec.pairs,)),
         n=sums.reach.astype(jnp.float32),
         gain=ticks.to_float(sums.gain),
         penalty=jnp.asarray(of_limits(spec, np.asarray(spec.penalties, np.float32))),
-        tail=tail.share,
-        tail_rounds=tail.rounds,
+        tail=tail,
+        tail_rounds=rounds,
     )
 
 
@@ -262,13 +226,18 @@ def choose(
     scores: jax.Array, spec: CensoredSpec, key: jax.Array, view: View, fresh: jax.Array
 ) -> PairAction:
     """The pair with the largest score, exact ties at random; fresh pairs first, in index order."""
-    m = len(spec.limits)
-    if view.available is not None:
-        view = view._replace(
-            available=jnp.broadcast_to(view.available[:, None], (spec.arms, m)).reshape(-1)
-        )
-    pair = largest(scores, key, view, fresh)
-    return PairAction(pair // m, pair % m)
+    pair = largest(scores, key, view._replace(available=_exists(spec, view.available)), fresh)
+    return _action(spec, pair)
+
+
+def _exists(spec: CensoredSpec, available: jax.Array | None) -> jax.Array:
+    """Which pairs are of an arm that is there, ``bool[n·m]``; all by default."""
+    present = jnp.ones((spec.arms,), bool) if available is None else available
+    return jnp.broadcast_to(present[:, None], (spec.arms, len(spec.limits))).reshape(-1)
+
+
+def _action(spec: CensoredSpec, pair: jax.Array) -> PairAction:
+    return PairAction(pair // len(spec.limits), pair % len(spec.limits))
 
 
 @pytree
@@ -342,16 +311,13 @@ class RCUCB(PairPolicy):
 # --- Baselines of the RCUCB paper: every pair (arm, limit) as an independent virtual arm with payoff
 # x = (R − c(C))·1{C ≤ τ} − λ(τ)·1{C > τ} ∈ [−λ(τ), 1], played by UCB or by Thompson sampling
 
-WIDTHS = ("lambda", "one")
-SCALINGS = ("global", "per_arm")
 
-
-class Payoffs(NamedTuple):
-    """Pulls and payoffs of every pair on its own, ``[n·m]``."""
+class Trials(NamedTuple):
+    """Pulls of every pair on its own, and what they brought, ``[n·m]``."""
 
     spec: CensoredSpec
     pulls: jax.Array  # i32
-    payoff: Total
+    brought: Any  # a Total of payoffs, or i32 successes of Bernoulli trials
 
 
 class VirtualArms(NamedTuple):
@@ -401,24 +367,22 @@ class UCBReduction(PairPolicy):
 
     def check(self, spec: CensoredSpec) -> None:
         super().check(spec)
-        one_of("width", self.width, WIDTHS)
+        one_of("width", self.width, ("lambda", "one"))
 
-    def init(self, spec: CensoredSpec) -> Payoffs:
-        return Payoffs(spec, jnp.zeros((spec.pairs,), jnp.int32), ticks.zero((spec.pairs,)))
+    def init(self, spec: CensoredSpec) -> Trials:
+        return Trials(spec, jnp.zeros((spec.pairs,), jnp.int32), ticks.zero((spec.pairs,)))
 
-    def update(self, state: Payoffs, key: jax.Array, observation: Observation) -> Payoffs:
-        action = observation.action
-        mask = pair_mask(state.spec, action)
-        x = payoff_ticks(state.spec, action, observation.feedback)
-        return Payoffs(
-            state.spec, state.pulls + mask, ticks.add(state.payoff, jnp.where(mask, x, 0))
-        )
+    def update(self, state: Trials, key: jax.Array, observation: Observation) -> Trials:
+        mask = pair_mask(state.spec, observation.action)
+        x = payoff_ticks(state.spec, observation.action, observation.feedback)
+        payoff = ticks.add(state.brought, jnp.where(mask, x, 0))
+        return Trials(state.spec, state.pulls + mask, payoff)
 
     def score(self, arms: VirtualArms) -> jax.Array:
         radius = jnp.sqrt(2 * self.alpha * arms.log_t / arms.n)
         return jnp.where(arms.n > 0, arms.payoff / arms.n + arms.factor * radius, jnp.inf)
 
-    def scores(self, state: Payoffs, round: jax.Array) -> jax.Array:
+    def scores(self, state: Trials, round: jax.Array) -> jax.Array:
         """The index of every pair at a round, ``f32[n·m]``."""
         spec = state.spec
         penalty = np.asarray(spec.penalties, np.float32)
@@ -427,23 +391,14 @@ class UCBReduction(PairPolicy):
         arms = VirtualArms(
             log_t=jnp.broadcast_to(log_t, (spec.pairs,)),
             n=state.pulls.astype(jnp.float32),
-            payoff=ticks.to_float(state.payoff),
+            payoff=ticks.to_float(state.brought),
             factor=jnp.asarray(of_limits(spec, factor)),
         )
         return evaluate_arms(self, arms)  # type: ignore[arg-type]
 
-    def select(self, state: Payoffs, key: jax.Array, view: View) -> tuple[Payoffs, PairAction]:
-        return state, choose(
-            self.scores(state, view.round), state.spec, key, view, fresh=state.pulls == 0
-        )
-
-
-class Trials(NamedTuple):
-    """Bernoulli trials of every pair, ``i32[n·m]``."""
-
-    spec: CensoredSpec
-    pulls: jax.Array
-    successes: jax.Array
+    def select(self, state: Trials, key: jax.Array, view: View) -> tuple[Trials, PairAction]:
+        scores = self.scores(state, view.round)
+        return state, choose(scores, state.spec, key, view, fresh=state.pulls == 0)
 
 
 @pytree
@@ -476,47 +431,36 @@ class ThompsonReduction(PairPolicy):
 
     def check(self, spec: CensoredSpec) -> None:
         super().check(spec)
-        one_of("scaling", self.scaling, SCALINGS)
+        one_of("scaling", self.scaling, ("global", "per_arm"))
 
     def init(self, spec: CensoredSpec) -> Trials:
         none = jnp.zeros((spec.pairs,), jnp.int32)
         return Trials(spec, none, none)
 
-    def shift_ticks(self, spec: CensoredSpec) -> np.ndarray:
-        """The λ that a payoff is shifted by, in ticks, ``i32[m]``."""
-        penalty = spec.penalty_ticks
-        return {"global": np.full_like(penalty, penalty.max()), "per_arm": penalty}[self.scaling]
-
     def update(self, state: Trials, key: jax.Array, observation: Observation) -> Trials:
         """One trial: success iff u·(1 + λ) < x + λ, all in whole ticks."""
         spec, action = state.spec, observation.action
         mask = pair_mask(spec, action)
-        shift = jnp.asarray(self.shift_ticks(spec))[action.limit]
+        penalty = spec.penalty_ticks
+        all_alike = np.full_like(penalty, penalty.max())
+        shift = jnp.asarray(all_alike if self.scaling == "global" else penalty)[action.limit]
         raised = payoff_ticks(spec, action, observation.feedback) + shift
-        coin = streams.uniform_ticks(
-            streams.policy_words(key, observation.view.round, Role.TRIAL)[0]
-        )
-        success = ticks.times(coin, ticks.ONE + shift).whole < raised
-        return Trials(spec, state.pulls + mask, state.successes + (mask & success))
+        word = streams.policy_words(key, observation.view.round, Role.TRIAL)[0]
+        success = ticks.times(streams.uniform_ticks(word), ticks.ONE + shift).whole < raised
+        return Trials(spec, state.pulls + mask, state.brought + (mask & success))
 
     def draws(self, state: Trials, key: jax.Array, round: jax.Array) -> jax.Array:
         """θ of every pair, ``f32[n·m]``."""
-        ids = jax.lax.iota(jnp.uint32, state.spec.pairs)
-        words = jax.vmap(lambda pair: streams.policy_words(key, round, Role.THETA_REWARD, pair))(
-            ids
-        )
-        return beta.beta_from_words(words.T, 1 + state.successes, 1 + state.pulls - state.successes)
-
-    def mapped(self, spec: CensoredSpec, theta: jax.Array) -> jax.Array:
-        """What is maximised, from θ."""
-        if self.scaling == "global":
-            return theta
-        penalty = of_limits(spec, np.asarray(spec.penalties, np.float32))
-        return theta * (1 + penalty) - penalty
+        role, ids = Role.THETA_REWARD, jax.lax.iota(jnp.uint32, state.spec.pairs)
+        words = jax.vmap(lambda pair: streams.policy_words(key, round, role, pair))(ids)
+        return beta.beta_from_words(words.T, 1 + state.brought, 1 + state.pulls - state.brought)
 
     def select(self, state: Trials, key: jax.Array, view: View) -> tuple[Trials, PairAction]:
-        theta = self.mapped(state.spec, self.draws(state, key, view.round))
-        return state, choose(theta, state.spec, key, view, fresh=jnp.zeros(theta.shape, bool))
+        theta, spec = self.draws(state, key, view.round), state.spec
+        if self.scaling == "per_arm":
+            penalty = of_limits(spec, np.asarray(spec.penalties, np.float32))
+            theta = theta * (1 + penalty) - penalty
+        return state, choose(theta, spec, key, view, fresh=jnp.zeros(theta.shape, bool))
 
 
 # --- z-RCUCB: RCUCB for limits anywhere in (0, τ_max], by refining a grid of limits per arm (§4 of the RCUCB paper)
@@ -529,18 +473,6 @@ class Zoom(NamedTuple):
     # i32[n·m]: width, in finest cells, of the cell of the arm's grid that the point lies in
     cell: jax.Array
     full: jax.Array  # bool[]: a cell of the finest grid should have been split
-
-
-class ZoomPairs(NamedTuple):
-    """The float32 values that the score reads, ``[n·m]`` each."""
-
-    pairs: Pairs
-    cell: jax.Array  # τ − down(τ), in user units
-
-    @property
-    def n(self) -> jax.Array:
-        """N_{i,τ}."""
-        return self.pairs.n
 
 
 def fine_limits(depth: int, m: int = 2, tau_max: float = 1.0) -> np.ndarray:
@@ -618,7 +550,7 @@ class ZRCUCB(PairPolicy):
         cells = jnp.full((spec.pairs,), len(spec.limits), jnp.int32)
         return Zoom(empty_sums(spec, survival_of(self, spec)), cells, jnp.bool_(False))
 
-    def pairs(self, state: Zoom, available: jax.Array | None = None) -> ZoomPairs:
+    def pairs(self, state: Zoom, available: jax.Array | None = None) -> Pairs:
         """Values at every point of the finest grid, in use or not; n: available arms."""
         spec = state.sums.spec
         arms = jnp.int32(spec.arms) if available is None else jnp.sum(available, dtype=jnp.int32)
@@ -626,17 +558,14 @@ class ZRCUCB(PairPolicy):
         delta = 1 / horizon if self.delta is None else self.delta
         log = jnp.log(arms.astype(jnp.float32)) + 2 * jnp.log(horizon) - jnp.log(delta)
         step = np.float32(spec.tau_max / len(spec.limits))
-        return ZoomPairs(
-            pairs_of(state.sums, SURVIVALS[self.survival], log),
-            state.cell.astype(jnp.float32) * step,
-        )
+        pairs = pairs_of(state.sums, SURVIVALS[self.survival], log)
+        return pairs._replace(cell=state.cell.astype(jnp.float32) * step)
 
     def update(self, state: Zoom, key: jax.Array, observation: Observation) -> Zoom:
         """Add the round, then refine the grid of its arm."""
-        sums = add_round(
-            state.sums, SURVIVALS[self.survival], observation.action, observation.feedback
-        )
-        return self.refined(Zoom(sums, state.cell, state.full), observation)
+        seen = observation.action, observation.feedback
+        sums = add_round(state.sums, SURVIVALS[self.survival], *seen)
+        return self.refined(state._replace(sums=sums), observation)
 
     def refined(self, state: Zoom, observation: Observation) -> Zoom:
         """The grid of the round's arm, refined by what is known now."""
@@ -645,7 +574,7 @@ class ZRCUCB(PairPolicy):
         limit_index = jnp.arange(len(spec.limits), dtype=jnp.int32)
         points = self.pairs(state, observation.view.available)
         values = jax.tree.map(lambda x: x.reshape(spec.arms, -1)[action.arm], points)
-        wide = pair_width(jax.lax.optimization_barrier(values).pairs, self.alpha)
+        wide = pair_width(jax.lax.optimization_barrier(values), self.alpha)
         due = jnp.where(values.n > 0, values.cell >= wide, False)
         upper = (limit_index // row + 1) * row - 1  # the grid point that stands for the cell
         # All cells at once, by what was known before: a cell that was just made is not split again
@@ -656,41 +585,33 @@ class ZRCUCB(PairPolicy):
         cell = jnp.where(arm == action.arm, jnp.tile(finer, spec.arms), state.cell)
         return Zoom(sums, cell, state.full | jnp.any(split & (row == 1)))
 
-    def score(self, points: ZoomPairs) -> jax.Array:
+    def score(self, pairs: Pairs) -> jax.Array:
         """The index (13), +∞ for an arm never pulled."""
-        pairs = points.pairs
-        return jnp.where(
-            pairs.n > 0, pair_value(pairs) + pair_width(pairs, self.alpha) + points.cell, jnp.inf
-        )
+        index = pair_value(pairs) + pair_width(pairs, self.alpha) + pairs.cell
+        return jnp.where(pairs.n > 0, index, jnp.inf)
 
     def scores(self, state: Zoom, available: jax.Array | None = None) -> jax.Array:
         """Index of every point, ``f32[n·m]``; −∞ off the arm's grid and for absent arms."""
         scores = evaluate_arms(self, self.pairs(state, available))  # type: ignore[arg-type]
-        return jnp.where(on_grid(state) & _exists(state, available), scores, -jnp.inf)
+        exists = _exists(state.sums.spec, available)
+        return jnp.where(on_grid(state) & exists, scores, -jnp.inf)
 
     def best_pair(self, state: Zoom, available: jax.Array | None = None) -> PairAction:
         """The pair of the finest cell, on a tie of the largest v̂."""
-        pairs = self.pairs(state, available).pairs
+        pairs, spec = self.pairs(state, available), state.sums.spec
         best = jnp.where(pairs.n > 0, pair_value(pairs), 0.0)
-        finest = on_grid(state) & (state.cell == jnp.min(state.cell)) & _exists(state, available)
-        pair = jnp.argmax(jnp.where(finest, best, -jnp.inf)).astype(jnp.int32)
-        limits = len(state.sums.spec.limits)
-        return PairAction(pair // limits, pair % limits)
+        finest = on_grid(state) & (state.cell == jnp.min(state.cell)) & _exists(spec, available)
+        return _action(spec, jnp.argmax(jnp.where(finest, best, -jnp.inf)).astype(jnp.int32))
 
     def select(self, state: Zoom, key: jax.Array, view: View) -> tuple[Zoom, PairAction]:
-        """The pair with the largest index up to round T, the recommended one after."""
         spec = state.sums.spec
-        limits = len(spec.limits)
         scores = self.scores(state, view.available)
         order = _order(spec, streams.policy_words(key, view.round, Role.TIE)[0])
         pair = largest(scores, key, View(view.round), order=order)  # absent arms are −∞ already
         final, over = self.best_pair(state, view.available), view.round > self.horizon
-        return state, PairAction(
-            jnp.where(over, final.arm, pair // limits), jnp.where(over, final.limit, pair % limits)
-        )
+        return state, select_tree(over, final, _action(spec, pair))
 
     def status(self, state: Zoom) -> jax.Array:
-        """CAPACITY once a cell of the finest grid should have been split."""
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
 
 
@@ -698,12 +619,6 @@ def on_grid(state: Zoom) -> jax.Array:
     """Which points are on their arm's own grid, ``bool[n·m]``."""
     _, limit_index = pair_ids(state.sums.spec)
     return (limit_index + 1) % state.cell == 0
-
-
-def _exists(state: Zoom, available: jax.Array | None) -> jax.Array:
-    arms, limits = state.sums.spec.arms, len(state.sums.spec.limits)
-    present = jnp.ones((arms,), bool) if available is None else available
-    return jnp.broadcast_to(present[:, None], (arms, limits)).reshape(-1)
 
 
 def _order(spec: CensoredSpec, word: jax.Array) -> jax.Array:

@@ -28,7 +28,7 @@ from jaxbandits._numerics.means import Means
 from jaxbandits._numerics.normal import standard_normal
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import InputError, bad, whole_number
+from jaxbandits.core.checks import InputError, refuse, whole_number
 from jaxbandits.core.protocol import Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
@@ -220,7 +220,7 @@ class Draw(Explore):
             return self.v * width * _normals(key, round, rows.shape[0])
         # L⁻ᵀ is the upper triangular root of A⁻¹: a lower one of the matrix that is turned round.
         root = jnp.linalg.cholesky(model.inverse[0, ::-1, ::-1])[::-1, ::-1]
-        draw = jnp.sum(root * _normals(key, round, rows.shape[1])[None, :], axis=1)
+        draw = _dot(root, _normals(key, round, rows.shape[1])[None, :])
         return self.v * _dot(rows, draw[None, :])
 
 
@@ -270,12 +270,10 @@ def _applied(matrix: jax.Array, rows: jax.Array) -> jax.Array:
     return jnp.einsum("kij,kj->ki", matrix, rows, precision="highest")
 
 
-def context_of(owner: Policy, spec: FiniteSpec) -> tuple[int, ...]:
-    """The shape of a context; a world that shows none is refused."""
-    if spec.context is None:
-        must = f"one with contexts for {type(owner).__name__}, such as ContextualArms"
-        raise bad("environment", "no contexts", must)
-    return spec.context
+def check_contexts(owner: Policy, spec: FiniteSpec) -> None:
+    """Refuse a world that shows no contexts."""
+    must = f"one with contexts for {type(owner).__name__}, such as ContextualArms"
+    refuse("environment", "no contexts", spec.context is None, must)
 
 
 @pytree
@@ -292,15 +290,16 @@ class _Linear(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def check(self, spec: FiniteSpec) -> None:
-        context = context_of(self, spec)
-        name = type(self).__name__
-        if self.shared and len(context) != 2:
-            must = f"False where all arms have one context, {list(context)}"
-            raise bad(f"{name}.shared", True, must)
+        check_contexts(self, spec)
+        context: Any = spec.context
+        name, by_row = type(self).__name__, len(context) == 2
+        must = f"False where all arms have one context, {list(context)}"
+        refuse(f"{name}.shared", True, self.shared and not by_row, must)
         if self.forget is not None:
             whole_number(f"{name}.forget", self.forget, 1, 20)
-        if self.priced and context[-1] <= (1 if len(context) == 2 else spec.arms):
-            raise bad(f"{name}.priced", True, "False where a context has no features beside prices")
+        no_features = context[-1] <= (1 if by_row else spec.arms)
+        must = "False where a context has no features beside prices"
+        refuse(f"{name}.priced", True, self.priced and no_features, must)
 
     @property
     def most_rounds(self) -> int:
@@ -325,9 +324,8 @@ class _Linear(Policy):
         """The diagonal of P, ``f32[D]``."""
         d = self.split(context, arms)[0].shape[-1]
         p = 4 * self.features.norm(d) if self.ridge is None else self.ridge
-        return jnp.append(
-            jnp.asarray(self.free, jnp.float32), jnp.full((self.features.size(d),), p, jnp.float32)
-        )
+        free = jnp.asarray(self.free, jnp.float32)
+        return jnp.append(free, jnp.full((self.features.size(d),), p, jnp.float32))
 
     def untaught(self, spec: FiniteSpec) -> Model:
         """The models before the first round."""
@@ -369,9 +367,8 @@ class _Linear(Policy):
             outer = jnp.where(is_model[:, None, None], x[:, None] * x[None, :], 0)
             inverse = keep * model.inverse + outer
         pulls = model.pulls + is_arm.astype(jnp.int32)
-        step = (cost[None, :] - model.mean_cost) / jnp.maximum(pulls, 1).astype(jnp.float32)[
-            :, None
-        ]
+        step = cost[None, :] - model.mean_cost
+        step = step / jnp.maximum(pulls, 1).astype(jnp.float32)[:, None]
         return Model(
             inverse,
             keep * model.reward + jnp.where(is_model[:, None], reward * x, 0),
@@ -394,10 +391,8 @@ class _Linear(Policy):
             root = jnp.linalg.cholesky(whole)
             solved = jax.vmap(lambda low, x: jax.scipy.linalg.cho_solve((low, True), x))(root, rows)
         width = jnp.sqrt(jnp.maximum(_dot(rows, solved), 0))
-        cost = _dot(
-            model.cost,
-            jnp.broadcast_to(solved[:, None], (arms, model.cost.shape[1], rows.shape[-1])),
-        )
+        each_cost = (arms, model.cost.shape[1], rows.shape[-1])
+        cost = _dot(model.cost, jnp.broadcast_to(solved[:, None], each_cost))
         return Estimates(rows, _dot(model.reward, solved), cost, width)
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
@@ -432,22 +427,17 @@ class _Optimistic(_Linear):
         name = type(self).__name__
         whole_number(f"{name}.first", self.first, 1, 2**20)
         check_for_each_arm(f"{name}.cost_guess", self.cost_guess, spec)
-        if self.cost_guess is not None and (costs := resources_of(spec)) > 1:
-            must = f"left out: there are {costs} costs"
-            raise bad(f"{name}.cost_guess", "a guess of one cost", must)
+        several = self.cost_guess is not None and resources_of(spec) > 1
+        refuse(f"{name}.cost_guess", "a guess of one cost", several, "left out for several costs")
 
     def bounds(self, model: Model, key: jax.Array, view: View, open: jax.Array) -> RequestBounds:
-        """U, L, and which arms must be pulled first."""
         estimates, n = self.estimates(model, view), model.pulls
         above = self.explore.above(model, estimates.rows, estimates.width, key, view.round)
-        estimates, above, mean, policy = jax.lax.optimization_barrier(
-            (estimates, above, model.mean_cost, self)
-        )
+        known = estimates, above, model.mean_cost, self
+        estimates, above, mean, policy = jax.lax.optimization_barrier(known)
         upper = jnp.minimum(estimates.reward + above, 1)
-        lower = jnp.maximum(
-            estimates.cost - policy.cost_alpha * estimates.width[:, None] * mean,
-            _LEAST_SHARE * mean,
-        )
+        lower = estimates.cost - policy.cost_alpha * estimates.width[:, None] * mean
+        lower = jnp.maximum(lower, _LEAST_SHARE * mean)
         fresh = n + open < self.first
         if policy.cost_guess is not None:
             # Nothing is forced: what the budget cannot carry is never tried.
@@ -460,11 +450,12 @@ class _Optimistic(_Linear):
         return RequestBounds(upper, lower, fresh & view.available)
 
 
-class LinearState(NamedTuple):
-    """The models, and whether the world lets one rest."""
+class PacedState(NamedTuple):
+    """The models, whether the world lets one rest, and the price of each resource."""
 
-    model: Model
+    model: Any  # Model; () where nothing is learnt
     may_rest: jax.Array  # bool[]
+    price: Any = ()  # f32[J], where it moves; below 0: not set yet
 
 
 @pytree
@@ -519,26 +510,16 @@ class LinUCB(_Optimistic):
 
     price: ArrayLike = leaf(default=0.0, at_least=0)
 
-    def init(self, spec: FiniteSpec) -> LinearState:
-        return LinearState(self.untaught(spec), jnp.bool_(spec.null_arm))
+    def init(self, spec: FiniteSpec) -> PacedState:
+        return PacedState(self.untaught(spec), jnp.bool_(spec.null_arm))
 
     def select_while_open(
-        self, state: LinearState, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[LinearState, jax.Array]:
-        """The best at the fixed price; open pulls count as first ones."""
+        self, state: PacedState, key: jax.Array, view: View, open: jax.Array
+    ) -> tuple[PacedState, jax.Array]:
         bounds = self.bounds(state.model, key, view, open)
-        costs = bounds.lower.shape[1]
-        price = jnp.broadcast_to(jnp.asarray(self.price, jnp.float32), (costs,))
+        price = jnp.full(bounds.lower.shape[1:], self.price, jnp.float32)
         net = net_of(bounds.upper, price, bounds.lower)
         return state, best_or_rest(net, key, view, state.may_rest, bounds.fresh)[0]
-
-
-class PacedState(NamedTuple):
-    """The models, and the price of each resource; below 0: not set yet."""
-
-    model: Model
-    may_rest: jax.Array  # bool[]
-    price: jax.Array  # f32[J]
 
 
 @pytree
@@ -601,14 +582,12 @@ class ContextualPacer(_Optimistic):
         number = resources_of(spec)
         if self.budgets is not None:
             number = whole_number("budgets", self.budgets, 1, 64)
-        return PacedState(
-            self.untaught(spec), jnp.bool_(spec.null_arm), jnp.full((number,), -1, jnp.float32)
-        )
+        unset = jnp.full((number,), -1, jnp.float32)
+        return PacedState(self.untaught(spec), jnp.bool_(spec.null_arm), unset)
 
     def select_while_open(
         self, state: PacedState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[PacedState, jax.Array]:
-        """The best at the current prices, which then follow what it is about to cost."""
         bounds = self.bounds(state.model, key, view, open)
         target, cost = self.pace(state, view, open), bounds.lower
         if isinstance(view.left, Allowance):
@@ -690,32 +669,26 @@ class LinearRate(_Optimistic):
 
     def check(self, spec: FiniteSpec) -> None:
         super().check(spec)
-        if spec.null_arm:
-            must = "without one for LinearRate, which would wait for ever for the best request"
-            raise bad("environment", "a null arm", must)
-        if (costs := resources_of(spec)) > 1:
-            raise bad("environment", f"{costs} resources", "one with one cost for LinearRate")
+        must = "without one for LinearRate, which would wait for ever for the best request"
+        refuse("environment", "a null arm", spec.null_arm, must)
+        must = "one with one cost for LinearRate"
+        refuse("environment", f"{spec.resources} resources", resources_of(spec) > 1, must)
 
     def init(self, spec: FiniteSpec) -> RateState:
         return RateState(self.untaught(spec), ticks.zero(), ticks.zero())
 
     def update(self, state: RateState, key: jax.Array, observation: Observation) -> RateState:
-        """Learn, and add up what was earned and paid."""
         feedback = observation.feedback
         cost = jnp.sum(jnp.atleast_1d(feedback.cost), dtype=jnp.int32)
-        state = state._replace(
-            earned=ticks.add(state.earned, feedback.reward), paid=ticks.add(state.paid, cost)
-        )
-        return super().update(state, key, observation)  # type: ignore[no-any-return]
+        earned, paid = ticks.add(state.earned, feedback.reward), ticks.add(state.paid, cost)
+        return RateState(self.taught(state.model, observation), earned, paid)
 
     def select_while_open(
         self, state: RateState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[RateState, jax.Array]:
-        """The best arm net of its cost at the rate so far."""
         bounds = self.bounds(state.model, key, view, open)
-        rate = ticks.to_float(state.earned) / jnp.maximum(
-            ticks.to_float(state.paid), np.float32(1 / ticks.ONE)
-        )
+        paid = jnp.maximum(ticks.to_float(state.paid), np.float32(1 / ticks.ONE))
+        rate = ticks.to_float(state.earned) / paid
         net = net_of(bounds.upper, rate[None], bounds.lower)
         return state, largest(net, key, view, fresh=bounds.fresh)
 
@@ -755,14 +728,9 @@ class _Game(_Linear):
     scale: ArrayLike = leaf(default=None, above=0)
 
     def init(self, spec: FiniteSpec) -> GameState:
-        costs = resources_of(spec)
-        amounts = ticks.zero((costs + 1,)), ticks.zero((costs,))
-        return GameState(
-            self.untaught(spec),
-            jnp.bool_(spec.null_arm),
-            *amounts,
-            jnp.zeros((costs,), jnp.float32),
-        )
+        costs, may_rest = resources_of(spec), jnp.bool_(spec.null_arm)
+        amounts = ticks.zero((costs + 1,)), ticks.zero((costs,)), jnp.zeros((costs,), jnp.float32)
+        return GameState(self.untaught(spec), may_rest, *amounts)
 
     @abstractmethod
     def play(self, now: Move, key: jax.Array, view: View) -> jax.Array:
@@ -771,14 +739,11 @@ class _Game(_Linear):
     def select_while_open(
         self, state: GameState, key: jax.Array, view: View, open: jax.Array
     ) -> tuple[GameState, jax.Array]:
-        """The weights after the round before, and the move at them."""
         budget, amounts = budgets_now(state.budget, view, timed_for=self)
-        money = money_left(view)
-        now = Total(money.whole[:-1], money.part[:-1])
+        now = jax.tree.map(lambda x: x[:-1], money_left(view))
         paid = jnp.where(view.round > 1, ticks.to_float(ticks.minus(state.money, now)), 0)
-        paid, weight, every, policy = jax.lax.optimization_barrier(
-            (paid, state.weight, amounts.budget, self)
-        )
+        known = paid, state.weight, amounts.budget, self
+        paid, weight, every, policy = jax.lax.optimization_barrier(known)
         costs, rounds = weight.shape[0], every[-1]
         pace = every[:-1] / rounds
         rate = np.float32(2 * np.log(max(costs, 2))) / jnp.sqrt(rounds)
@@ -831,7 +796,6 @@ class LinCBwK(_Game):
     beta: ArrayLike = leaf(default=1.0, at_least=0)
 
     def play(self, now: Move, key: jax.Array, view: View) -> jax.Array:
-        """The best response to y."""
         estimates, above = now.estimates, self.beta * now.estimates.width
         upper = jnp.minimum(estimates.reward + above, 1)
         lower = jnp.maximum(estimates.cost - above[:, None], 0)
@@ -893,11 +857,8 @@ class SquareCBwK(_Game):
         ids = jax.lax.iota(jnp.int32, allowed.shape[0])
         best = jnp.max(score)
         first = jnp.min(jnp.where(score == best, ids, allowed.shape[0]))
-        chance = jnp.where(
-            allowed & (ids != first),
-            1 / (number + greed * (best - jnp.where(allowed, score, best))),
-            0,
-        )
+        gap = best - jnp.where(allowed, score, best)
+        chance = jnp.where(allowed & (ids != first), 1 / (number + greed * gap), 0)
         rest = jnp.float32(1)
         for k in range(allowed.shape[0]):
             rest = rest - chance[k]
@@ -905,13 +866,6 @@ class SquareCBwK(_Game):
 
 
 # --- The oracle
-
-
-class PriceState(NamedTuple):
-    """The prices (below 0: not set yet), and whether there is a null arm."""
-
-    price: jax.Array  # f32[J]
-    may_rest: jax.Array  # bool[]
 
 
 @pytree
@@ -959,22 +913,21 @@ class ContextualOracle(Policy):
         return cls(reward, cost, np.asarray(price)[None], eta)
 
     def check(self, spec: FiniteSpec) -> None:
-        context_of(self, spec)
+        check_contexts(self, spec)
 
-    def init(self, spec: FiniteSpec) -> PriceState:
-        return PriceState(jnp.asarray(self.price, jnp.float32), jnp.bool_(spec.null_arm))
+    def init(self, spec: FiniteSpec) -> PacedState:
+        price = jnp.asarray(self.price, jnp.float32)
+        return PacedState((), jnp.bool_(spec.null_arm), price)
 
-    def update(self, state: PriceState, key: jax.Array, observation: Observation) -> PriceState:
+    def update(self, state: PacedState, key: jax.Array, observation: Observation) -> PacedState:
         return state
 
-    def select(self, state: PriceState, key: jax.Array, view: View) -> tuple[PriceState, jax.Array]:
-        """The best at the prices, which then follow what it costs."""
+    def select(self, state: PacedState, key: jax.Array, view: View) -> tuple[PacedState, jax.Array]:
         context, arms = view.context, view.available.shape[0]
         money = ticks.to_float(money_left(view))
         if money.shape != (state.price.shape[0] + 1,):
-            raise InputError(
-                "constraint: one without a horizon given; it must be TotalBudget([…], rounds=T)"
-            )
+            must = "TotalBudget([…], rounds=T)"
+            raise InputError(f"constraint: one without a horizon given; it must be {must}")
         ids = jax.lax.iota(jnp.int32, arms)
         rows = jnp.broadcast_to(context, (arms, context.shape[-1]))  # type: ignore[union-attr,arg-type]
         net, cost = (jnp.clip(jax.vmap(x.at)(rows, ids), 0, 1) for x in (self.reward, self.cost))

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits._numerics.arrays import ArrayLike
-from jaxbandits.core import streams, ticks
-from jaxbandits.core.arm_statistics import Arms, beside
+from jaxbandits._numerics.arrays import ArrayLike, one_of
+from jaxbandits.core import arm_statistics, streams, ticks
+from jaxbandits.core.arm_statistics import beside
 from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.checks import bad, one_for_each_arm, refuse, whole_number
 from jaxbandits.core.protocol import Feedback, Observation, Policy, View
@@ -32,7 +32,7 @@ from jaxbandits.policies.soft import BudgetedThompson, Posterior
 from jaxbandits.policies.wrappers import Choice, WithState
 
 # Roles: of a key for rounds whose number the inner policy has seen before, of exploration
-_AGAIN, _FORCED = (255, 254)
+_AGAIN, _FORCED = 255, 254
 
 # --- Who knows when the world changes
 
@@ -60,8 +60,7 @@ class Schedule(Plan):
     arms: ArrayLike = leaf(integer=True, core=1, at_least=0)
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """The arm of the last change so far."""
-        changes = jnp.sum((jnp.asarray(self.at) <= view.round).astype(jnp.int32), dtype=jnp.int32)
+        changes = jnp.sum(jnp.asarray(self.at) <= view.round, dtype=jnp.int32)
         arm = jnp.asarray(self.arms)[jnp.maximum(changes - 1, 0)]
         ids, last = jax.lax.iota(jnp.int32, view.available.shape[0]), view.available.shape[0]
         first = jnp.min(jnp.where(view.available, ids, last))
@@ -73,17 +72,12 @@ class Schedule(Plan):
 # --- What wrappers share
 
 
-def _learns_by_sums(policy: Policy) -> bool:
-    """Is what it has learnt a sum over its observations, so that one can be taken out again?"""
-    if isinstance(policy, BudgetedThompson):
-        return own_method(policy, BudgetedThompson, "update") is None
-    return isinstance(policy, ArmTotals) and own_method(policy, ArmTotals, "update") is None
-
-
 def _refuse_other_sums(owner: Policy, inner: Policy) -> None:
-    if not _learns_by_sums(inner):
-        must = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
-        raise bad("policy", type(inner).__name__, must)
+    """Refuse a policy whose learning is no sum over observations, out of which one can be taken."""
+    kinds = (kind for kind in (BudgetedThompson, ArmTotals) if isinstance(inner, kind))
+    by_sums = any(own_method(inner, kind, "update") is None for kind in kinds)
+    must = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
+    refuse("policy", type(inner).__name__, not by_sums, must)
 
 
 def _sums(state: Pytree) -> Pytree:
@@ -99,10 +93,17 @@ def _is_total(x: Any) -> bool:
     return isinstance(x, Total)
 
 
-def _brought(policy: Policy, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-    """What one observation adds to the sums."""
-    nothing = jax.tree.map(jnp.zeros_like, _sums(state))
-    return _sums(policy.update(_with_sums(policy, state, nothing), key, observation))
+def _each_total(change: Any, *sums: Pytree) -> Pytree:
+    return jax.tree.map(change, *sums, is_leaf=_is_total)
+
+
+def _minus(a: Any, b: Any) -> Any:
+    return ticks.minus(a, b) if _is_total(a) else a - b
+
+
+def _brought(policy: Policy, state: Pytree, nothing: Pytree, key: jax.Array, seen: Any) -> Pytree:
+    """What one observation adds to the sums, which are ``nothing`` before it."""
+    return _sums(policy.update(_with_sums(policy, state, nothing), key, seen))
 
 
 def _as_of(round: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, View]:
@@ -169,20 +170,10 @@ class Windowed(WithState):
         super().check(spec)
 
     def init(self, spec: FiniteSpec) -> WindowedState:
-        blank = self.policy.blank_action(spec)
-
-        def rows(shape: tuple[int, ...]) -> jax.Array:
-            return jnp.zeros((self.window, *shape), jnp.int32)
-
-        shape = jnp.shape(blank)
-        return WindowedState(
-            self.policy.init(spec),
-            jnp.int32(1),
-            rows(()),
-            rows(shape),
-            rows(shape),
-            rows(shape + spec.cost_shape),
-        )
+        shape = jnp.shape(self.policy.blank_action(spec))
+        columns = (), shape, shape, shape + spec.cost_shape
+        rows = (jnp.zeros((self.window, *column), jnp.int32) for column in columns)
+        return WindowedState(self.policy.init(spec), jnp.int32(1), *rows)
 
     def update(
         self, state: WindowedState, key: jax.Array, observation: Observation
@@ -200,22 +191,15 @@ class Windowed(WithState):
 
         def forget(state: WindowedState) -> WindowedState:
             place = state.first % self.window
-            action, reward, cost = (x[place] for x in state[3:])
-            observation = Observation(
-                View(state.first + 1), action, Feedback(reward, cost), jnp.bool_(False)
-            )
-            forgotten = _brought(self.policy, state.inner, key, observation)
+            action, feedback = state.action[place], Feedback(state.reward[place], state.cost[place])
+            observation = Observation(View(state.first + 1), action, feedback, jnp.bool_(False))
             sums = _sums(state.inner)
-            less = jax.tree.map(
-                lambda a, b: ticks.minus(a, b) if _is_total(a) else a - b,
-                sums,
-                forgotten,
-                is_leaf=_is_total,
-            )
+            nothing = jax.tree.map(jnp.zeros_like, sums)
+            forgotten = _brought(self.policy, state.inner, nothing, key, observation)
+            less = _each_total(_minus, sums, forgotten)
             remaining = select_tree(state.round[place] == state.first, less, sums)
-            return state._replace(
-                inner=_with_sums(self.policy, state.inner, remaining), first=state.first + 1
-            )
+            inner = _with_sums(self.policy, state.inner, remaining)
+            return state._replace(inner=inner, first=state.first + 1)
 
         return jax.lax.while_loop(lambda state: state.first < first, forget, state)
 
@@ -223,9 +207,8 @@ class Windowed(WithState):
         self, state: WindowedState, key: jax.Array, view: View, choose: Choice
     ) -> tuple[WindowedState, Pytree]:
         state = self._from(state, key, view.round - self.window)
-        inner, action = choose(
-            state.inner, *_as_of(jnp.minimum(view.round, self.window + 1), key, view)
-        )
+        round = jnp.minimum(view.round, self.window + 1)
+        inner, action = choose(state.inner, *_as_of(round, key, view))
         return state._replace(inner=inner), action
 
 
@@ -246,69 +229,15 @@ def _scaled(total: Total, by: jax.Array) -> Total:
 
 
 def _lifted(sums: Pytree) -> Pytree:
-    return jax.tree.map(lambda x: x if _is_total(x) else ticks.count(x), sums, is_leaf=_is_total)
+    return _each_total(lambda x: x if _is_total(x) else ticks.count(x), sums)
 
 
 def _nothing(sums: Any) -> Pytree:
     """Empty sums as the inner policy has them, with whole counts."""
     zero = jax.tree.map(jnp.zeros_like, sums)
     if isinstance(zero, Posterior):
-        return jax.tree.map(lambda x: x.whole, zero, is_leaf=_is_total)
+        return _each_total(lambda x: x.whole, zero)
     return zero._replace(pulls=zero.pulls.whole)
-
-
-def _as_floats(sums: Pytree, t: jax.Array) -> Arms:
-    """As :func:`~jaxbandits.core.arm_statistics.as_floats`, for fractional counts."""
-
-    def optional(total: Total | None) -> jax.Array | None:
-        return None if total is None else ticks.to_float(total)
-
-    n = sums.pulls
-    return Arms(
-        t=jnp.broadcast_to(t, n.whole.shape),
-        n=ticks.to_float(n),
-        reward=ticks.to_float(sums.reward),
-        cost=ticks.to_float(sums.cost),
-        reward_rest=ticks.to_float(ticks.minus(n, sums.reward)),
-        cost_rest=ticks.to_float(ticks.minus(n, sums.cost)),
-        reward_spread=optional(sums.reward_spread),
-        cost_spread=optional(sums.cost_spread),
-    )
-
-
-def _mean(total: Total, n: Total) -> jax.Array:
-    """⌊total / n⌋ in ticks, for 0 ≤ total ≤ n, n not always whole: long division, one bit at a
-    time.
-
-    n is of each arm, and the total too or of each of its resources; of an arm without pulls it is
-    that of one pull.
-    """
-    has_pulls, axes = (n.whole > 0) | (n.part > 0), total.whole.ndim - n.whole.ndim
-    n = Total(beside(jnp.where(has_pulls, n.whole, 1), axes), beside(n.part, axes))
-    rest, digits = total, jnp.zeros_like(total.whole)
-    for bit in range(ticks.BITS + 1):
-        rest = rest if bit == 0 else ticks.plus(rest, rest)
-        fits, less = ticks.reached(rest, n), ticks.minus(rest, n)
-        digits = 2 * digits + fits.astype(jnp.int32)
-        rest = Total(jnp.where(fits, less.whole, rest.whole), jnp.where(fits, less.part, rest.part))
-    return digits
-
-
-def _counted(sums: Pytree, open: jax.Array) -> Pytree:
-    """:func:`~jaxbandits.core.arm_statistics.counted`, of counts that need not be whole."""
-    n = sums.pulls
-    has_pulls = (n.whole > 0) | (n.part > 0)
-
-    def more(total: Total | None, unseen: int) -> Total | None:
-        if total is None:
-            return None
-        return ticks.plus(total, ticks.times(jnp.where(has_pulls, _mean(total, n), unseen), open))
-
-    spreads = {name: more(getattr(sums, name), 0) for name in ("reward_spread", "cost_spread")}
-    pulls = ticks.plus(n, ticks.count(open))
-    return sums._replace(
-        pulls=pulls, reward=more(sums.reward, 0), cost=more(sums.cost, ticks.ONE), **spreads
-    )
 
 
 def _in_whole_pulls(sums: Pytree) -> Pytree:
@@ -318,11 +247,10 @@ def _in_whole_pulls(sums: Pytree) -> Pytree:
 
     def of_so_many(total: Total) -> Total:
         exact, times = (beside(x, total.whole.ndim - pulls.ndim) for x in (n.part == 0, pulls))
-        of_mean = ticks.times(_mean(total, n), times)
+        of_mean = ticks.times(arm_statistics.mean_in_ticks(total, n), times)
         return jax.tree.map(lambda whole, scaled: jnp.where(exact, whole, scaled), total, of_mean)
 
-    whole_sums = jax.tree.map(of_so_many, sums._replace(pulls=None), is_leaf=_is_total)
-    return whole_sums._replace(pulls=pulls)
+    return _each_total(of_so_many, sums._replace(pulls=None))._replace(pulls=pulls)
 
 
 def _holding(state: Pytree, sums: Pytree) -> Pytree:
@@ -390,8 +318,7 @@ class Discounted(WithState):
 
     def check(self, spec: FiniteSpec) -> None:
         _refuse_other_sums(self, self.policy)
-        if self.per not in ("round", "pull"):
-            raise bad("Discounted.per", self.per, "'round' or 'pull'")
+        one_of("Discounted.per", self.per, ("round", "pull"))
         super().check(spec)
 
     def learnt(self, state: DiscountedState) -> Pytree:
@@ -403,12 +330,8 @@ class Discounted(WithState):
 
     def _reads_weights(self) -> bool:
         """Is the formula of the inner policy known, so that n need not be whole?"""
-        inner = self.policy
-        return (
-            chooses_by_score(inner)
-            or chooses_by_logits(inner)
-            or isinstance(inner, BudgetedThompson)
-        )
+        by_formula = chooses_by_score(self.policy) or chooses_by_logits(self.policy)
+        return by_formula or isinstance(self.policy, BudgetedThompson)
 
     def init(self, spec: FiniteSpec) -> DiscountedState:
         inner = self.policy.init(spec)
@@ -419,30 +342,23 @@ class Discounted(WithState):
 
     def _older(self, state: DiscountedState) -> DiscountedState:
         """The state one round later; unless ageing is by pulls, all sums have less weight."""
-        if self.per == "pull":
-            return state._replace(
-                rounds=ticks.plus(state.rounds, ticks.count(jnp.int32(1))), now=state.now + 1
-            )
-        now = _sums(state.inner), state.rounds
-        sums, rounds = jax.tree.map(lambda x: _scaled(x, self._factor()), now, is_leaf=_is_total)
-        rounds = ticks.plus(rounds, ticks.count(jnp.int32(1)))
-        return DiscountedState(_holding(state.inner, sums), rounds, state.now + 1)
+        inner, rounds = state.inner, state.rounds
+        if self.per == "round":
+            now, by = (_sums(inner), rounds), self._factor()
+            sums, rounds = _each_total(lambda x: _scaled(x, by), now)
+            inner = _holding(inner, sums)
+        return DiscountedState(inner, ticks.plus(rounds, ticks.count(jnp.int32(1))), state.now + 1)
 
     def update(
         self, state: DiscountedState, key: jax.Array, observation: Observation
     ) -> DiscountedState:
-        """Add the observation with weight 1."""
         sums = _sums(state.inner)
-        brought = self.policy.update(
-            _with_sums(self.policy, state.inner, _nothing(sums)), key, observation
-        )
+        brought = _brought(self.policy, state.inner, _nothing(sums), key, observation)
         if self.per == "pull":
             is_arm = jax.lax.iota(jnp.int32, sums.pulls.whole.shape[0]) == observation.action
             by = jnp.where(is_arm, self._factor(), ticks.ONE)
-            sums = jax.tree.map(
-                lambda x: _scaled(x, beside(by, x.whole.ndim - by.ndim)), sums, is_leaf=_is_total
-            )
-        sums = jax.tree.map(ticks.plus, sums, _lifted(_sums(brought)), is_leaf=_is_total)
+            sums = _each_total(lambda x: _scaled(x, beside(by, x.whole.ndim - by.ndim)), sums)
+        sums = _each_total(ticks.plus, sums, _lifted(brought))
         return state._replace(inner=_holding(state.inner, sums))
 
     def decide(
@@ -453,7 +369,7 @@ class Discounted(WithState):
         if self._reads_weights():
             sums = state.inner
             if choose.open is not None and not isinstance(sums, Posterior):
-                sums = _counted(sums, choose.open)
+                sums = arm_statistics.counted(sums, choose.open)
             return self._older(state), self._arm(sums, 1 + ticks.to_float(state.rounds), key, view)
         acted, arm = choose(self.learnt(state), *_as_of(1 + state.rounds.whole, key, view))
         return self._older(state._replace(inner=_holding(acted, _sums(state.inner)))), arm
@@ -462,7 +378,7 @@ class Discounted(WithState):
         inner = self.policy
         if isinstance(sums, Posterior):
             return inner.select(Posterior(*map(ticks.to_float, sums)), key, view)[1]  # type: ignore[arg-type]
-        arms = _as_floats(sums, t)
+        arms = arm_statistics.as_floats(sums, t)
         if chooses_by_score(inner):
             return largest(evaluate_arms(inner, arms), key, view, fresh=arms.n == 0)
         policy, arms, available = jax.lax.optimization_barrier((inner, arms, view.available))
@@ -494,19 +410,20 @@ class DeviationSums(NamedTuple):
     down: jax.Array
 
 
-def _cumulated(
-    state: DeviationSums, x: jax.Array, mean: jax.Array, slack: Any
-) -> tuple[jax.Array, jax.Array]:
-    return jnp.maximum(state.up + (x - mean - slack), 0), jnp.maximum(
-        state.down + (mean - x - slack), 0
-    )
-
-
 class _DeviationDetector(Detector):
     """A detector with the state :class:`DeviationSums`. Write :meth:`step`."""
 
+    slack: ArrayLike
+
     def init(self) -> DeviationSums:
         return DeviationSums(jnp.int32(0), *(jnp.float32(0) for _ in range(3)))
+
+    def cumulated(
+        self, state: DeviationSums, x: jax.Array, mean: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """The deviations up and down, with those of ``x`` from a mean."""
+        up, down = state.up + (x - mean - self.slack), state.down + (mean - x - self.slack)
+        return jnp.maximum(up, 0), jnp.maximum(down, 0)
 
 
 @pytree
@@ -537,10 +454,9 @@ class CUSUM(_DeviationDetector):
     first: ArrayLike = leaf(default=30, at_least=1, integer=True)
 
     def step(self, state: DeviationSums, x: jax.Array) -> tuple[DeviationSums, jax.Array]:
-        """Learn the mean, then add up deviations from it."""
         learns = state.n < self.first
         mean = state.total / jnp.maximum(state.n, 1).astype(jnp.float32)
-        up, down = (jnp.where(learns, 0, g) for g in _cumulated(state, x, mean, self.slack))
+        up, down = (jnp.where(learns, 0, g) for g in self.cumulated(state, x, mean))
         counted = state.n + learns.astype(jnp.int32)
         after = DeviationSums(counted, state.total + jnp.where(learns, x, 0), up, down)
         return after, jnp.maximum(up, down) >= self.threshold
@@ -567,9 +483,8 @@ class PageHinkley(_DeviationDetector):
     slack: ArrayLike = leaf(default=0.05, at_least=0)
 
     def step(self, state: DeviationSums, x: jax.Array) -> tuple[DeviationSums, jax.Array]:
-        """Move the mean, add up deviations from it."""
         n, total = state.n + 1, state.total + x
-        up, down = _cumulated(state, x, total / n.astype(jnp.float32), self.slack)
+        up, down = self.cumulated(state, x, total / n.astype(jnp.float32))
         return DeviationSums(n, total, up, down), jnp.maximum(up, down) >= self.threshold
 
 
@@ -608,9 +523,8 @@ class GLR(Detector):
     splits: int = static(default=32)
 
     def init(self) -> Splits:
-        return Splits(
-            jnp.int32(0), jnp.float32(0), jnp.int32(1), jnp.zeros((self.splits,), jnp.float32)
-        )
+        totals = jnp.zeros((self.splits,), jnp.float32)
+        return Splits(jnp.int32(0), jnp.float32(0), jnp.int32(1), totals)
 
     def step(self, state: Splits, x: jax.Array) -> tuple[Splits, jax.Array]:
         """Try all places that are remembered, then remember this one."""
@@ -621,19 +535,15 @@ class GLR(Detector):
         rest = jnp.maximum(of_all - count, 1)
         mean, before, after = total / of_all, state.totals / count, (total - state.totals) / rest
         ratio = count * _kl(before, mean) + rest * _kl(after, mean)
-        alarm = jnp.max(jnp.where(s < n, ratio, 0)) >= jnp.log(
-            3 * of_all * jnp.sqrt(of_all) / self.delta
-        )
+        threshold = jnp.log(3 * of_all * jnp.sqrt(of_all) / self.delta)
+        alarm = jnp.max(jnp.where(s < n, ratio, 0)) >= threshold
 
         totals = jnp.where(s == n, total, state.totals)
         full = n == self.splits * state.spacing
-        halved = jnp.where(
-            ids < self.splits // 2, totals[jnp.minimum(2 * ids + 1, self.splits - 1)], 0
-        )
-        remembered = Splits(
-            n, total, jnp.where(full, 2, 1) * state.spacing, jnp.where(full, halved, totals)
-        )
-        return remembered, alarm
+        every_second = totals[jnp.minimum(2 * ids + 1, self.splits - 1)]
+        halved = jnp.where(ids < self.splits // 2, every_second, 0)
+        spacing = jnp.where(full, 2, 1) * state.spacing
+        return Splits(n, total, spacing, jnp.where(full, halved, totals)), alarm
 
 
 def _kl(p: jax.Array, q: jax.Array) -> jax.Array:
@@ -731,23 +641,18 @@ class Restarting(WithState):
 
     def init(self, spec: FiniteSpec) -> RestartingState:
         inner, calm = self.policy.init(spec), self.detector.init()
-        streams_of_an_arm = 1 + (spec.resources or 1)
-        watched = jax.tree.map(
-            lambda x: jnp.broadcast_to(x, (spec.arms, streams_of_an_arm, *x.shape)), calm
-        )
+        numbers = spec.arms, 1 + (spec.resources or 1)
+        watched = jax.tree.map(lambda x: jnp.broadcast_to(x, (*numbers, *x.shape)), calm)
         return RestartingState(inner, inner, watched, jnp.int32(0), jnp.int32(0))
 
     def update(
         self, state: RestartingState, key: jax.Array, observation: Observation
     ) -> RestartingState:
-        """Learn, ask the detectors, and begin anew after an alarm."""
         arm, feedback = observation.action, observation.feedback
         inner = self.policy.update(state.inner, key, observation)
         brought = ticks.ticks_to_float(jnp.append(feedback.reward, feedback.cost))
-        watch = jax.vmap(lambda state, x: self.detector.step(state, x))
-        now, alarm = watch(
-            *jax.lax.optimization_barrier((jax.tree.map(lambda x: x[arm], state.watched), brought))
-        )
+        of_arm = jax.tree.map(lambda x: x[arm], state.watched)
+        now, alarm = jax.vmap(self.detector.step)(*jax.lax.optimization_barrier((of_arm, brought)))
         changed, calm = jnp.any(alarm), self.detector.init()
         watched = jax.tree.map(lambda all, x: all.at[arm].set(x), state.watched, now)
         is_arm = jax.lax.iota(jnp.int32, jax.tree.leaves(watched)[0].shape[0]) == arm
@@ -759,14 +664,12 @@ class Restarting(WithState):
         if self.whole:
             inner = select_tree(changed, state.blank, inner)
         else:
-            inner = _with_sums(
-                self.policy, inner, jax.tree.map(lambda x: begin(x, 0), _sums(inner))
-            )
+            sums = jax.tree.map(lambda x: begin(x, 0), _sums(inner))
+            inner = _with_sums(self.policy, inner, sums)
         since = jnp.where(changed & self.whole, observation.view.round - 1, state.since)
         restarts = state.restarts + changed.astype(jnp.int32)
-        return RestartingState(
-            inner, state.blank, jax.tree.map(begin, watched, calm), since, restarts
-        )
+        watched = jax.tree.map(begin, watched, calm)
+        return RestartingState(inner, state.blank, watched, since, restarts)
 
     def decide(
         self, state: RestartingState, key: jax.Array, view: View, choose: Choice

@@ -154,18 +154,13 @@ def not_refuted(arms: Arms, exploration: jax.Array) -> jax.Array:
 def steepest(
     reward: jax.Array, no_reward: jax.Array, cost: jax.Array, no_cost: jax.Array, level: jax.Array
 ) -> jax.Array:
-    """The largest θ = r/c with D = d(r̄, r) + d(c̄, c) ≤ ``level``, elementwise.
+    """The largest θ = r/c with D = d(r̄, r) + d(c̄, c) ≤ ``level`` (above 0), for c̄ > 0, elementwise.
 
     The least D on the line r = θc is a *convex* function of ln θ, and its slope is s = (r − r̄)/(1
     − r) = (c̄ − c)/(1 − c) at the cheapest point (the two are equal there). So Newton's method in
     ln θ converges from every start, from above after one step, and each step costs one square root
     and a few logarithms. Its start is the ratio of the outer ends of two Wilson intervals, which is
     a little above the result, or else below it where D is all but linear.
-
-    Args:
-        reward, no_reward: r̄ and 1 − r̄.
-        cost, no_cost: c̄ > 0 and 1 − c̄.
-        level: the bound on D, above 0.
     """
     reward, z2 = jnp.maximum(reward, _TINY), 2 * level
     above = z2 / 2 + jnp.sqrt(z2) * jnp.sqrt(reward * no_reward + z2 / 4)

@@ -30,10 +30,9 @@ from jaxbandits.policies.base import (
     money_left,
     sortable,
 )
-from jaxbandits.policies.ucb import hoeffding_radius
+from jaxbandits.policies.ucb import hoeffding_radius, ratio_of
 
-# What the largest weight becomes, and what no sum of weights is above: powers of two
-_LARGEST, _SUM = (15, 30)
+_LARGEST, _SUM = 15, 30  # powers of two: the largest weight, and what no sum of weights is above
 
 
 @pytree
@@ -72,7 +71,6 @@ class FixedSplit(Plan):
             raise bad("FixedSplit.weights", self.weights, "not all 0")
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """The first arm at which the weights so far exceed a number drawn below their sum."""
         whole = self._whole(view)
         sums = jnp.cumsum(whole, dtype=jnp.int32)
         number = streams.below(streams.policy_words(key, view.round, Role.MIX)[0], sums[-1])
@@ -92,9 +90,7 @@ class FixedSplit(Plan):
         return jnp.rint(weights / jnp.max(weights) * largest).astype(jnp.int32)
 
 
-# --- ε-first with a budget
-# Tran-Thanh, Chapman, Munoz de Cote, Rogers, Jennings: ε-first policies for budget-limited
-# multi-armed bandits, AAAI 2010.
+# --- ε-first with a budget (Tran-Thanh, Chapman, Munoz de Cote, Rogers, Jennings, AAAI 2010)
 
 
 class EpsilonFirstState(NamedTuple):
@@ -139,16 +135,12 @@ class EpsilonFirst(ArmTotals):
     def update(
         self, state: EpsilonFirstState, key: jax.Array, observation: Observation
     ) -> EpsilonFirstState:
-        """Learn from a pull of exploration; from every pull if ``online``."""
-        learnt = super().update(state, key, observation).learnt
-        return state._replace(
-            learnt=select_tree(state.exploring | self.online, learnt, state.learnt)
-        )
+        after = super().update(state, key, observation)
+        return select_tree(state.exploring | self.online, after, state)
 
     def select(
         self, state: EpsilonFirstState, key: jax.Array, view: View
     ) -> tuple[EpsilonFirstState, jax.Array]:
-        """The arms in turn while exploring, then the one with the largest ratio."""
         money = money_left(view)
         budget = select_tree(view.round == 1, money, state.budget)
         spent = ticks.to_float(ticks.minus(budget, money))
@@ -159,16 +151,12 @@ class EpsilonFirst(ArmTotals):
 
     def ratio(self, learnt: ArmStatistics) -> jax.Array:
         """r̄/c̄; +∞ while no cost was seen, −∞ for an arm never pulled."""
-        reward, cost = jax.lax.optimization_barrier(
-            (ticks.to_float(learnt.reward), ticks.to_float(learnt.cost))
-        )
-        ratio = jnp.where(cost > 0, reward / cost, jnp.inf)
+        sums = ticks.to_float(learnt.reward), ticks.to_float(learnt.cost)
+        ratio = ratio_of(*jax.lax.optimization_barrier(sums))
         return jnp.where(learnt.pulls > 0, ratio, -jnp.inf)
 
 
-# --- KUBE and fractional KUBE
-# Tran-Thanh, Chapman, Rogers, Jennings: Knapsack based optimal policies for budget-limited
-# multi-armed bandits, AAAI 2012, Alg. 1, Eqs. 6 and 7.
+# --- KUBE and fractional KUBE (Tran-Thanh, Chapman, Rogers, Jennings, AAAI 2012)
 
 
 def density(arms: Arms) -> jax.Array:
@@ -238,8 +226,6 @@ class KUBE(IndexPolicy):
     def select(
         self, state: ArmStatistics, key: jax.Array, view: View
     ) -> tuple[ArmStatistics, jax.Array]:
-        """Pack greedily, draw one unit."""
-        money = money_left(view)
         arms = as_floats(state, view.round)
         scores, price = evaluate_arms(self, arms), arms.cost / arms.n
         fresh = state.pulls == 0
@@ -251,22 +237,17 @@ class KUBE(IndexPolicy):
         def pack(packed: Packing) -> Packing:
             arm = largest(jnp.where(fits(packed.room), scores, -jnp.inf), key, view)
             units = jnp.maximum(jnp.floor(packed.room / price[arm]), 1)
-            total = packed.units + units
+            total, room = packed.units + units, jax.lax.rem(packed.room, price[arm])
             coin = streams.uniform(streams.policy_words(key, view.round, Role.MIX, arm)[0])
-            return Packing(
-                jax.lax.rem(packed.room, price[arm]),
-                total,
-                jnp.where(coin * total < units, arm, packed.arm),
-            )
+            return Packing(room, total, jnp.where(coin * total < units, arm, packed.arm))
 
-        empty = Packing(ticks.to_float(money), jnp.float32(0), densest)
+        empty = Packing(ticks.to_float(money_left(view)), jnp.float32(0), densest)
         ready = ~jnp.any(view.available & (fresh | (arms.cost <= 0)))
         packing = jax.lax.while_loop(lambda packed: ready & jnp.any(fits(packed.room)), pack, empty)
         return state, packing.arm
 
 
-# --- MRCB: several arms a round
-# Xia, Qin, Ma, Yu, Liu: Budgeted multi-armed bandits with multiple plays, IJCAI 2016.
+# --- MRCB (Xia, Qin, Ma, Yu, Liu, IJCAI 2016): several arms a round
 
 _FEW = 8  # so few are found one by one: XLA on CPU sorts each lane on its own, which took 40 times as long at L = 2
 _MOST = 120  # arms in a set: what a total can take in one addition
@@ -309,7 +290,6 @@ class MRCB(ArmTotals):
     def select(
         self, state: ArmStatistics, key: jax.Array, view: View
     ) -> tuple[ArmStatistics, jax.Array]:
-        """The set of L arms with the largest Σ U / Σ L."""
         width = state.pulls.shape[0]
         available, ids = view.available, jax.lax.iota(jnp.int32, width)
         upper, lower = self.bounds(state, view.round)
@@ -333,17 +313,14 @@ class MRCB(ArmTotals):
         endless = jnp.sum(free, dtype=jnp.int32) >= self.pulls
         first = top(jnp.where(endless, free.astype(jnp.float32), upper), order)
 
-        # Dinkelbach's method: the best set for the ratio of the last set, until the ratio no longer
-        # grows.
-        def improves(tried: tuple[jax.Array, jax.Array]) -> jax.Array:
-            arms, before = tried
-            return ~endless & (ratio(arms) > before)
-
         def improve(tried: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
             rate = ratio(tried[0])
             return top(upper - rate * lower, order), rate
 
-        best, _ = jax.lax.while_loop(improves, improve, (first, jnp.float32(-1)))
+        # Dinkelbach's method: the best set for the ratio of the last one, while that ratio grows
+        best, _ = jax.lax.while_loop(
+            lambda tried: ~endless & (ratio(tried[0]) > tried[1]), improve, (first, jnp.float32(-1))
+        )
         fresh = available & (state.pulls == 0)
         starting = top(fresh.astype(jnp.float32), ids.astype(jnp.uint32))
         return state, jnp.where(jnp.any(fresh), starting, best)

@@ -10,12 +10,12 @@ import numpy as np
 
 from jaxbandits._numerics.arrays import ArrayLike, positive
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.checks import bad
+from jaxbandits.core.checks import refuse
 from jaxbandits.core.protocol import NEVER, Status, View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS
-from jaxbandits.policies.base import AroundIndex, Exploration, IndexPolicy, LogExploration
+from jaxbandits.policies.base import AroundIndex, Exploration, IndexPolicy
 from jaxbandits.policies.ucb import RCB
 
 _NEAR = np.float32(2.0**-20)  # relative: a float32 power this near to a whole number is that number
@@ -54,10 +54,9 @@ class SampledArms(AroundIndex):
 
     def check(self, spec: FiniteSpec) -> None:
         super().check(spec)
-        needed = np.max(np.asarray(self.arms, np.float64))
-        if needed > spec.arms:
-            must = f"at least {needed:g}, the arms of {type(self).__name__}"
-            raise bad("capacity", spec.arms, must)
+        needed = int(np.max(self.arms))
+        must = f"at least {needed}, the arms of {type(self).__name__}"
+        refuse("capacity", spec.arms, needed > spec.arms, must)
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
         """The first K; while none of them is open, all that are."""
@@ -129,8 +128,8 @@ class ArmIncreasing(AroundIndex):
         return jnp.where(opens < NEVER // 2, opens, NEVER // 2).astype(jnp.int32)
 
 
-def _exponent(beta: jax.Array) -> jax.Array:
-    return jnp.where(beta < 1, beta / 2, beta / (1 + beta))
+def _exponent(beta: Any, where: Any = jnp.where) -> Any:
+    return where(beta < 1, beta / 2, beta / (1 + beta))
 
 
 def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
@@ -153,13 +152,10 @@ def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
         >>> arms_to_sample([1e3, 1e4, 1e5], beta=1.0).tolist()
         [32, 100, 317]
     """
-    b, shape, m = (
-        positive(*x) for x in (("budget", budget), ("beta", beta), ("multiplier", multiplier))
-    )
-    power = m * b ** np.where(shape < 1, shape / 2, shape / (1 + shape))
-    if (power > MOST_ARMS).any():
-        must = f"such that at most 2**24 arms are sampled (here {np.max(power):.3g})"
-        raise bad("budget", float(np.max(b)), must)
+    b, shape = positive("budget", budget), positive("beta", beta)
+    power = positive("multiplier", multiplier) * b ** _exponent(shape, np.where)
+    must = f"such that at most 2**24 arms are sampled (here {np.max(power):.3g})"
+    refuse("budget", float(np.max(b)), bool(np.any(power > MOST_ARMS)), must)
     # 1e6^(2/3) is 10,000 and not a hair more
     k = np.maximum(2, np.ceil(power * (1 - 1e-12))).astype(np.int64)
     return int(k) if k.ndim == 0 else k
@@ -176,7 +172,8 @@ def rcb_i(
         >>> jb.policies.rcb_i(budget=1e4, beta=1.0).arms
         100
     """
-    return SampledArms(_rcb(exploration), arms_to_sample(budget, beta, multiplier))
+    policy = RCB() if exploration is None else RCB(exploration)
+    return SampledArms(policy, arms_to_sample(budget, beta, multiplier))
 
 
 def rcb_air(beta: Any, *, exploration: Exploration | None = None) -> ArmIncreasing:
@@ -187,11 +184,7 @@ def rcb_air(beta: Any, *, exploration: Exploration | None = None) -> ArmIncreasi
         >>> type(jb.policies.rcb_air(beta=1.0).policy).__name__
         'RCB'
     """
-    return ArmIncreasing(_rcb(exploration), beta)
-
-
-def _rcb(exploration: Exploration | None) -> RCB:
-    return RCB(exploration=LogExploration() if exploration is None else exploration)
+    return ArmIncreasing(RCB() if exploration is None else RCB(exploration), beta)
 
 
 def room_needed(rounds: float, beta: float) -> int:

@@ -13,10 +13,11 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.checks import InputError, bad, whole_number
+from jaxbandits.core.checks import InputError, refuse, whole_number
 from jaxbandits.core.protocol import Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import SKIP, FiniteSpec
+from jaxbandits.core.ticks import Total
 from jaxbandits.policies.base import ArmTotals, largest
 from jaxbandits.policies.ucb import lower_bound, upper_bound
 from jaxbandits.policies.wrappers import AroundChoice, Choice
@@ -54,13 +55,12 @@ class EvenPace(AroundChoice):
     def decide(
         self, state: Pytree, key: jax.Array, view: View, choose: Choice
     ) -> tuple[Pytree, Pytree]:
-        """The inner policy among the arms whose bounds fit under the line; a skip if none does."""
         money = allowance_of(view)
         reserve = self.share * ticks.to_float(money.amount) * ((money.requests - 1) / money.total)
         whole = jnp.floor(reserve)
         part = jnp.floor((reserve - whole) * np.float32(ticks.ONE))
-        back = ticks.Total(whole.astype(jnp.int32), part.astype(jnp.int32))
-        rest = ticks.minus(ticks.Total(money.whole, money.part), back)
+        back = Total(whole.astype(jnp.int32), part.astype(jnp.int32))
+        rest = ticks.minus(Total(money.whole, money.part), back)
         now = money._replace(whole=rest.whole, part=rest.part)
         available = view.available & constraints.affordable(now, money.bound, money.scope)  # type: ignore[arg-type]
         none = ~jnp.any(available)
@@ -84,9 +84,8 @@ class PricePacerState(NamedTuple):
 def allowance_of(view: View) -> Allowance:
     """What the view tells of budgets that renew."""
     if not isinstance(view.left, Allowance) or view.left.scope is None:
-        raise InputError(
-            "constraint: none whose budgets renew given; it must be Renewing, and the policy in InFlight"
-        )
+        must = "it must be Renewing, and the policy in InFlight"
+        raise InputError(f"constraint: none whose budgets renew given; {must}")
     return view.left
 
 
@@ -137,9 +136,8 @@ class PricePacer(ArmTotals):
 
     def check(self, spec: FiniteSpec) -> None:
         whole_number("PricePacer.budgets", self.budgets, 1, 64)
-        if spec.resources not in (None, self.budgets):
-            must = f"{spec.resources}, one for each cost of the world"
-            raise bad("PricePacer.budgets", self.budgets, must)
+        must, other = f"{spec.resources}, one for each cost", spec.resources != self.budgets
+        refuse("PricePacer.budgets", self.budgets, spec.resources is not None and other, must)
 
     def init(self, spec: FiniteSpec) -> PricePacerState:
         return PricePacerState(super().init(spec), jnp.full((self.budgets,), -1, jnp.float32))
@@ -220,13 +218,12 @@ def renewing_pace(
     Open requests count at the mean costs of their arms, ``mean`` ``[1 or budget, K]``.
     """
     money = allowance_of(view)
-    if money.whole.shape != (budgets,):
-        name = f"{type(owner).__name__}.budgets"
-        raise InputError(f"{name}: {budgets} given; it must be {money.whole.shape[0]}")
+    number = money.whole.shape[0]
+    refuse(f"{type(owner).__name__}.budgets", budgets, number != budgets, f"{number}")
     bound = ticks.ticks_to_float(money.bound)[None, :]  # type: ignore[arg-type]
     scope = money.scope.astype(jnp.float32)  # type: ignore[union-attr]
     returns = jnp.sum(scope * (open[None, :] * jnp.maximum(bound - mean, 0)), axis=1)
-    have = jnp.maximum(ticks.to_float(ticks.Total(money.whole, money.part)) + returns, 0)
+    have = jnp.maximum(ticks.to_float(Total(money.whole, money.part)) + returns, 0)
     return jnp.maximum(have / money.requests, _TICK)  # type: ignore[operator]
 
 

@@ -21,7 +21,7 @@ from jaxbandits._numerics.knapsack_lp import Vertex, simplex
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats, beside, counted
 from jaxbandits.core.capabilities import RESTS, why_not
-from jaxbandits.core.checks import InputError, bad
+from jaxbandits.core.checks import InputError, refuse
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
@@ -38,8 +38,8 @@ from jaxbandits.policies.base import (
 )
 from jaxbandits.policies.knapsack import EpsilonFirstState
 from jaxbandits.policies.pacers import best_or_rest, net_of, next_price, pace_of_rounds
-from jaxbandits.policies.soft import posterior_draws
-from jaxbandits.policies.ucb import lower_bound, upper_bound
+from jaxbandits.policies.soft import Posterior, one_more_trial, posterior_draws
+from jaxbandits.policies.ucb import lower_bound, ratio_of, upper_bound
 
 _RESOURCE = 33  # the role of the draw of a resource
 _THETA_COST = 64  # and of the posterior draws of resource 0, 1, …: roles from here to 255
@@ -146,13 +146,12 @@ def totals_left(view: View, resources: int) -> Total:
     """What is left, ``[m]``: refused, before anything runs, where the constraint tells no totals."""
     money = money_left(view)
     if not isinstance(money, Total):
-        raise InputError(
-            "constraint: one whose budgets renew given; it must tell totals to spend, as TotalBudget does"
-        )
+        must = "it must tell totals to spend, as TotalBudget does"
+        raise InputError(f"constraint: one whose budgets renew given; {must}")
     money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
-    if money.part.shape[0] not in (resources, resources + 1):
-        must = f"{resources}, or {resources + 1} with time, as the environment has {resources} resources"
-        raise InputError(f"constraint: {money.part.shape[0]} totals reported; there must be {must}")
+    if (told := money.part.shape[0]) not in (resources, resources + 1):
+        must = f"{resources}, one for each resource, or one more for time"
+        raise InputError(f"constraint: {told} totals reported; there must be {must}")
     return money
 
 
@@ -167,15 +166,13 @@ def budgets_now(
     money = totals_left(view, places - 1)
     count = money.part.shape[0]
     if timed_for is not None and count < places:
-        name = type(timed_for).__name__
-        raise InputError(
-            f"constraint: no horizon given; {name} needs one, as in TotalBudget([…], rounds=T)"
-        )
+        needs = f"{type(timed_for).__name__} needs one, as in TotalBudget([…], rounds=T)"
+        raise InputError(f"constraint: no horizon given; {needs}")
     # Only round 1 shows whole budgets, later views what is left of them: they are kept in the state.
     now = jax.tree.map(lambda x: jnp.pad(x, (0, places - count)), money)
     budget = select_tree(view.round == 1, now, budget)
-    every = (ticks.to_float(budget)[:count], ticks.to_float(money))
-    return budget, BudgetAmounts(*every, timed=count == places)
+    whole = ticks.to_float(budget)[:count]
+    return budget, BudgetAmounts(whole, ticks.to_float(money), timed=count == places)
 
 
 def resources_of(spec: FiniteSpec) -> int:
@@ -186,7 +183,7 @@ def resources_of(spec: FiniteSpec) -> int:
 class KnapsackState(NamedTuple):
     """Statistics, and the budgets."""
 
-    learnt: ArmStatistics
+    learnt: Any  # ArmStatistics; () where nothing is learnt
     budget: Total  # [d + 1]: as the view of round 1 told them; the last is of rounds, 0 where there is no end of them
 
 
@@ -221,12 +218,9 @@ def fresh_first(state: Any, view: View, then: jax.Array) -> tuple[jax.Array, jax
     return jnp.where(by_rule, then, fewest(state.learnt.pulls, fresh)), by_rule
 
 
-# --- PD-BwK: multiplicative weights as prices of the resources
-# Badanidiyuru, Kleinberg, Slivkins: Bandits with knapsacks, JACM 65, 2018.
+# --- PD-BwK (Badanidiyuru et al., JACM 65, 2018): multiplicative weights as prices of the resources
 
-
-# Of a unit: coarser than rounding, so that hardly ever a bound falls on the other side in another
-# program.
+# Of a unit: coarser than rounding, so that hardly a bound falls on its other side elsewhere
 _FINE = 2**14
 
 
@@ -281,10 +275,9 @@ class PrimalDualBwK(_ArmsOfSeveral):
     rate: ArrayLike = leaf(default=1.0, at_least=0)
 
     def init(self, spec: FiniteSpec) -> PricedState:
-        d, learnt = resources_of(spec), ArmTotals.init(self, spec)
-        return self.with_learnt(
-            PricedState(learnt, ticks.zero((d + 1,)), ticks.zero((d,)), jnp.int32(0)), learnt
-        )
+        state, used = super().init(spec), ticks.zero((resources_of(spec),))
+        priced = PricedState(state.learnt, state.budget, used, jnp.int32(0))
+        return self.with_learnt(priced, state.learnt)
 
     def with_learnt(
         self, state: PricedState, learnt: ArmStatistics, arm: jax.Array | None = None
@@ -307,16 +300,13 @@ class PrimalDualBwK(_ArmsOfSeveral):
         # As in `base.evaluate_arms`
         wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)
         wide, arms = jax.lax.optimization_barrier((wide, arms))
-        d = arms.cost.shape[1]
-        columns = [
-            arms._replace(cost=arms.cost[:, j], cost_rest=arms.cost_rest[:, j]) for j in range(d)
-        ]
-        return wide.upper(arms), jnp.stack([wide.lower(column) for column in columns])
+        columns = zip(arms.cost.T, arms.cost_rest.T, strict=True)
+        lower = [wide.lower(arms._replace(cost=x, cost_rest=rest)) for x, rest in columns]
+        return wide.upper(arms), jnp.stack(lower)
 
     def select(
         self, state: PricedState, key: jax.Array, view: View
     ) -> tuple[PricedState, jax.Array]:
-        """The largest reward for what it uses, and what that is."""
         budget, amounts = budgets_now(state.budget, view)
         state = state._replace(budget=budget)
         score, lower = self.score(state, view.round, amounts)
@@ -330,9 +320,8 @@ class PrimalDualBwK(_ArmsOfSeveral):
     ) -> tuple[jax.Array, jax.Array]:
         """(U/Σ v L B/B_j ``f32[K]``, L ``f32[d, K]``); weights scaled against overflow."""
         upper, lower = state.bounds or self.limits(state.learnt, round)
-        policy, budgets, used = jax.lax.optimization_barrier(
-            (self, amounts.budget, ticks.to_float(state.used))
-        )
+        used = ticks.to_float(state.used)
+        policy, budgets, used = jax.lax.optimization_barrier((self, amounts.budget, used))
         m = budgets.shape[0]
         # All resources in units of the scarcest budget, as the paper scales them
         smallest = jnp.min(budgets)
@@ -364,8 +353,8 @@ class PDBwK(IndexPolicy):
     does not depend on t at all.
 
     Args:
-        c_rad: C_rad > 0, a constant of order ln(dTm) that the paper leaves open. :meth:`for_budget`
-            gives the value that the BTS paper's comparison used, ¼ ln(B K), which needs the budget.
+        c_rad: C_rad > 0, a constant of order ln(dTm) that the paper leaves open;
+            :meth:`for_budget` gives that of the BTS paper's comparison, which needs the budget.
 
     Source: §2 and §5 of the paper; its radius is rebuilt from the text and its Claim 4.6.
 
@@ -382,18 +371,12 @@ class PDBwK(IndexPolicy):
     @classmethod
     def for_budget(cls, budget: Any, arms: Any) -> PDBwK:
         """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
-        return cls(c_rad=usual_c_rad(budget, arms))
+        c_rad = np.maximum(0.25 * np.log(positive("budget", budget) * positive("arms", arms)), 0.1)
+        return cls(c_rad if c_rad.ndim == 0 else np.atleast_2d(c_rad))
 
     def score(self, arms: Arms) -> jax.Array:
         bounds = RadBounds(self.c_rad)
-        upper, lower = bounds.upper(arms), bounds.lower(arms)
-        return jnp.where(lower > 0, upper / lower, jnp.inf)
-
-
-def usual_c_rad(budget: Any, arms: Any) -> np.ndarray:
-    """¼ ln(B K), at least 0.1: a number, or ``[1, instance]``."""
-    c_rad = np.maximum(0.25 * np.log(positive("budget", budget) * positive("arms", arms)), 0.1)
-    return c_rad if c_rad.ndim == 0 else np.atleast_2d(c_rad)
+        return ratio_of(bounds.upper(arms), bounds.lower(arms))
 
 
 # --- A draw from the solution of the fluid LP at means that are believed
@@ -430,7 +413,6 @@ class _ByProgram(Policy):
         return state, mu, simplex(mu, *arguments)
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
-        """Draw from the solution, by one uniform of the round (role ``MIX``)."""
         state, mu, vertex = self.program(state, key, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
         empty = ~jnp.any(vertex.level > 0)  # nothing brings anything, or nothing more fits
@@ -453,9 +435,7 @@ def draw_arm(vertex: Vertex, uniform: jax.Array) -> jax.Array:
     return jnp.minimum(choice, last)
 
 
-# --- UCB-BwK
-# Agrawal, Devanur: Bandits with concave rewards and convex knapsacks, EC 2014; Bandits with global
-# convex constraints and objective, Operations Research 67, 2019.
+# --- UCB-BwK (Agrawal, Devanur, EC 2014; Operations Research 67, 2019)
 
 
 @pytree
@@ -497,24 +477,17 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
     def share(self) -> Any:
         return 1 - self.epsilon
 
-    def believed(
-        self, state: KnapsackState, key: jax.Array, view: View
-    ) -> tuple[jax.Array, jax.Array]:
+    def believed(self, state: Any, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         arms = pulled(state.learnt, view.round)
         policy = jax.lax.optimization_barrier(self)
         return policy.bounds.upper(arms), policy.bounds.lower(arms)
 
-    def select(
-        self, state: KnapsackState, key: jax.Array, view: View
-    ) -> tuple[KnapsackState, jax.Array]:
-        """Each arm once, then a draw."""
+    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
         state, arm = super().select(state, key, view)
         return state, fresh_first(state, view, arm)[0]
 
 
-# --- ε-first
-# Tran-Thanh, Chapman, Munoz de Cote, Rogers, Jennings: ε-first policies for budget-limited
-# multi-armed bandits, AAAI 2010.
+# --- ε-first (Tran-Thanh et al., AAAI 2010)
 
 
 @pytree
@@ -550,48 +523,28 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
     update_budgets: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> EpsilonFirstState:
-        state: KnapsackState = super().init(spec)
+        state = super().init(spec)
         return EpsilonFirstState(state.learnt, state.budget, jnp.bool_(True))
 
-    def update(
-        self, state: EpsilonFirstState, key: jax.Array, observation: Observation
-    ) -> EpsilonFirstState:
-        """Learn from a pull of exploration."""
+    def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
         return select_tree(state.exploring, super().update(state, key, observation), state)
 
-    def believed(
-        self, state: EpsilonFirstState, key: jax.Array, view: View
-    ) -> tuple[jax.Array, jax.Array]:
+    def believed(self, state: Any, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """(r̄, c̄); an arm never pulled brings nothing."""
         arms = pulled(state.learnt, view.round)
         return arms.mean_reward, arms.mean_cost
 
-    def select(
-        self, state: EpsilonFirstState, key: jax.Array, view: View
-    ) -> tuple[EpsilonFirstState, jax.Array]:
-        """The arms in turn while exploring, then a draw from the program's solution."""
+    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
         state, arm = super().select(state, key, view)
         amounts = budgets_now(state.budget, view)[1]
-        spent, share = jax.lax.optimization_barrier(
-            (amounts.budget - amounts.rest, self.epsilon * amounts.budget)
-        )
+        money = amounts.budget - amounts.rest, self.epsilon * amounts.budget
+        spent, share = jax.lax.optimization_barrier(money)
         exploring = jnp.all(spent < share)
         in_turn = fewest(state.learnt.pulls, view.available)
         return state._replace(exploring=exploring), jnp.where(exploring, in_turn, arm)
 
 
-# --- Thompson sampling
-# Ferreira, Simchi-Levi, Wang: Online network revenue management using Thompson sampling, Operations
-# Research 66, 2018.
-
-
-class ThompsonState(NamedTuple):
-    """Beta posteriors of mean reward and mean costs, and the budgets."""
-
-    pulls: jax.Array  # i32[K]
-    rewards: jax.Array  # i32[K]: successes of the reward trials
-    costs: jax.Array  # i32[K, d]
-    budget: Total  # [d + 1]
+# --- Thompson sampling (Ferreira, Simchi-Levi, Wang, Operations Research 66, 2018)
 
 
 @pytree
@@ -633,53 +586,29 @@ class ThompsonLP(_ByProgram):
     update_budgets: bool = static(default=True)
 
     def check(self, spec: FiniteSpec) -> None:
-        if resources_of(spec) > _MOST_DRAWN:
-            must = f"at most {_MOST_DRAWN} for ThompsonLP"
-            raise bad("environment", f"{spec.resources} resources", must)
+        given, many = f"{spec.resources} resources", resources_of(spec) > _MOST_DRAWN
+        refuse("environment", given, many, f"at most {_MOST_DRAWN} for ThompsonLP")
 
-    def init(self, spec: FiniteSpec) -> ThompsonState:
+    def init(self, spec: FiniteSpec) -> KnapsackState:
         d, none = resources_of(spec), jnp.zeros((spec.arms,), jnp.int32)
-        return ThompsonState(none, none, jnp.zeros((spec.arms, d), jnp.int32), ticks.zero((d + 1,)))
+        learnt = Posterior(none, none, jnp.zeros((spec.arms, d), jnp.int32))
+        return KnapsackState(learnt, ticks.zero((d + 1,)))
 
-    def update(
-        self, state: ThompsonState, key: jax.Array, observation: Observation
-    ) -> ThompsonState:
-        """Count one trial of the reward and one of each cost."""
-        d, feedback = state.costs.shape[1], observation.feedback
-        blocks = [
-            streams.policy_words(key, observation.view.round, Role.TRIAL, block)
-            for block in range(1 + d // 2)
-        ]
-        coins = streams.uniform_ticks(jnp.concatenate(blocks))
-        won = coins[0] < feedback.reward
-        paid = coins[1 : 1 + d] < jnp.atleast_1d(feedback.cost)
-        is_arm = jax.lax.iota(jnp.int32, state.pulls.shape[0]) == observation.action
-        return state._replace(
-            pulls=state.pulls + is_arm.astype(jnp.int32),
-            rewards=state.rewards + (is_arm & won).astype(jnp.int32),
-            costs=state.costs + (is_arm[:, None] & paid[None, :]).astype(jnp.int32),
-        )
+    def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
+        return state._replace(learnt=one_more_trial(state.learnt, key, observation))
 
-    def believed(
-        self, state: ThompsonState, key: jax.Array, view: View
-    ) -> tuple[jax.Array, jax.Array]:
+    def believed(self, state: Any, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         """(θ^r, θ^c), the draws that the program takes for the means."""
-        arms, d = state.costs.shape
+        pulls, rewards, costs = state.learnt
 
         def theta(role: int, successes: jax.Array) -> jax.Array:
-            return posterior_draws(key, view.round, role, successes, state.pulls)[:arms]
+            return posterior_draws(key, view.round, role, successes, pulls)[: pulls.shape[0]]
 
-        costs = [theta(_THETA_COST + j, state.costs[:, j]) for j in range(d)]
-        return theta(Role.THETA_REWARD, state.rewards), jnp.stack(costs, axis=1)
+        drawn = [theta(_THETA_COST + j, costs[:, j]) for j in range(costs.shape[1])]
+        return theta(Role.THETA_REWARD, rewards), jnp.stack(drawn, axis=1)
 
 
 # --- The oracle: the LP at the true means
-
-
-class OracleState(NamedTuple):
-    """The budgets: nothing else is remembered."""
-
-    budget: Total  # [d + 1]
 
 
 @pytree
@@ -714,30 +643,23 @@ class KnapsackOracle(_ByProgram):
     update_budgets: bool = static(default=True)
 
     def check(self, spec: FiniteSpec) -> None:
-        for name, value, shape in (
-            ("mean_reward", self.mean_reward, (spec.arms,)),
-            ("mean_cost", self.mean_cost, (spec.arms, resources_of(spec))),
-        ):
-            if np.shape(value)[-len(shape) :] != shape:
-                must = f"{list(shape)}, leading axes aside"
-                raise bad(f"KnapsackOracle.{name}", f"shape {np.shape(value)}", must)
+        shapes = {"mean_reward": (spec.arms,), "mean_cost": (spec.arms, resources_of(spec))}
+        for name, shape in shapes.items():
+            given, must = np.shape(getattr(self, name)), f"{list(shape)}, leading axes aside"
+            other = given[-len(shape) :] != shape
+            refuse(f"KnapsackOracle.{name}", f"shape {given}", other, must)
 
-    def init(self, spec: FiniteSpec) -> OracleState:
-        return OracleState(ticks.zero((resources_of(spec) + 1,)))
+    def init(self, spec: FiniteSpec) -> KnapsackState:
+        return KnapsackState((), ticks.zero((resources_of(spec) + 1,)))
 
-    def update(self, state: OracleState, key: jax.Array, observation: Observation) -> OracleState:
+    def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
         return state
 
-    def believed(
-        self, state: OracleState, key: jax.Array, view: View
-    ) -> tuple[jax.Array, jax.Array]:
+    def believed(self, state: Any, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         return jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost)
 
 
-# --- LagrangeBwK: two players that know nothing of means
-# Immorlica, Sankararaman, Schapire, Slivkins: Adversarial bandits with knapsacks, JACM 69, 2022.
-# Bubeck, Cesa-Bianchi: Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
-# 2012 (EXP3.P).
+# --- LagrangeBwK (Immorlica et al., JACM 69, 2022): two players that know nothing of means
 
 
 class LagrangeState(NamedTuple):
@@ -781,7 +703,7 @@ class LagrangeBwK(Policy):
             horizon (``TotalBudget(…, rounds=T)``).
 
     Source: JACM 69, 2022, Algorithm 1 and its instance with EXP3.P and Hedge, from memory; rates of
-    Bubeck and Cesa-Bianchi 2012, Theorem 3.3, and of Hedge for a known horizon.
+    EXP3.P by Bubeck and Cesa-Bianchi 2012, Theorem 3.3, and of Hedge for a known horizon.
 
     Deviations: where outcomes come later (``InFlight``), one meets the resource that was named
     last.
@@ -817,7 +739,7 @@ class LagrangeBwK(Policy):
         self, state: LagrangeState, key: jax.Array, observation: Observation
     ) -> LagrangeState:
         # Of the round in which it was drawn
-        available, feedback = (state.available, observation.feedback)
+        available, feedback = state.available, observation.feedback
         state, policy = jax.lax.optimization_barrier((state, self))
         p, budget = policy.probabilities(state, available), ticks.to_float(state.budget)
         arms = jnp.sum(available, dtype=jnp.int32).astype(jnp.float32)
@@ -825,15 +747,13 @@ class LagrangeBwK(Policy):
         reach = policy.ratio * budget[-1] / budget
         largest_reach = jnp.max(reach)
         # g [m], the payoff of the pulled arm against each resource, scaled to [0, 1]
-        gain = (ticks.ticks_to_float(feedback.reward) - reach * cost + largest_reach) / (
-            1 + largest_reach
-        )
+        payoff = ticks.ticks_to_float(feedback.reward) - reach * cost + largest_reach
+        gain = payoff / (1 + largest_reach)
         won = jnp.sum(jnp.where(jax.lax.iota(jnp.int32, gain.shape[0]) == state.resource, gain, 0))
         beta_ = jnp.sqrt(jnp.log(arms / policy.delta) / (budget[-1] * arms))
         is_arm = jax.lax.iota(jnp.int32, p.shape[0]) == observation.action
-        total = state.arms + jnp.where(
-            available, (jnp.where(is_arm, won, 0) + beta_) / jnp.where(available, p, 1), 0
-        )
+        told = (jnp.where(is_arm, won, 0) + beta_) / jnp.where(available, p, 1)
+        total = state.arms + jnp.where(available, told, 0)
         # Of both sums only differences count: kept small, float32 keeps them fine.
         total = total - jnp.max(jnp.where(available, total, -jnp.inf))
         losses = state.resources + gain
@@ -845,9 +765,8 @@ class LagrangeBwK(Policy):
         budget, amounts = budgets_now(state.budget, view, timed_for=self)
         state, policy = jax.lax.optimization_barrier((state._replace(budget=budget), self))
         p = policy.probabilities(state, view.available)
-        scores = jnp.where(view.available, jnp.log(p), -jnp.inf) + gumbel(
-            key, view.round, p.shape[0]
-        )
+        noise = gumbel(key, view.round, p.shape[0])
+        scores = jnp.where(view.available, jnp.log(p), -jnp.inf) + noise
         # Hedge draws a resource: as many as lie below the coin, summed one after the other.
         m = state.resources.shape[0]
         rate = jnp.sqrt(np.float32(8 * np.log(m)) / amounts.budget[-1])
@@ -864,15 +783,12 @@ class LagrangeBwK(Policy):
 def whole_sum(x: jax.Array) -> jax.Array:
     """Σ of numbers in [0, 1], ``[K]``, in whole ticks: padding zeros do not change its bits."""
     whole = jnp.floor(x * ticks.ONE).astype(jnp.int32)
-    high, low = (
-        jnp.sum(y, dtype=jnp.int32).astype(jnp.float32) for y in (whole >> 12, whole & 0xFFF)
-    )
+    parts = whole >> 12, whole & 0xFFF
+    high, low = (jnp.sum(y, dtype=jnp.int32).astype(jnp.float32) for y in parts)
     return high * np.float32(2.0**-12) + low * np.float32(2.0**-24)
 
 
-# --- Dual mirror descent with learnt means
-# Balseiro, Lu, Mirrokni: The best of many worlds: dual mirror descent for online allocation
-# problems, Operations Research 71, 2023.
+# --- Dual mirror descent with learnt means (Balseiro, Lu, Mirrokni, Operations Research 71, 2023)
 
 
 class DescentState(NamedTuple):
@@ -933,16 +849,13 @@ class DualMirrorDescent(_ArmsOfSeveral):
         check_null_arm(self, spec)
 
     def init(self, spec: FiniteSpec) -> DescentState:
-        d = resources_of(spec)
-        learnt = ArmTotals.init(self, spec)
-        return DescentState(
-            learnt, ticks.zero((d + 1,)), jnp.full((d,), -1, jnp.float32), ticks.zero((d,))
-        )
+        state, d = super().init(spec), resources_of(spec)
+        unset = jnp.full((d,), -1, jnp.float32)
+        return DescentState(state.learnt, state.budget, unset, ticks.zero((d,)))
 
     def select(
         self, state: DescentState, key: jax.Array, view: View
     ) -> tuple[DescentState, jax.Array]:
-        """The prices after the round before, and the best arm at them."""
         budget, amounts = budgets_now(state.budget, view, timed_for=self)
         now = jax.tree.map(lambda x: x[:-1], totals_left(view, state.price.shape[0]))
         paid = ticks.to_float(ticks.minus(state.money, now))
@@ -955,7 +868,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
         eta = policy.eta / jnp.sqrt(every[-1])
         after = next_price(jnp.minimum(before, 1 / target), paid, target, eta, policy.start)
         price = jnp.where(before < 0, policy.start / target, after)
-        net, lower = policy.bounds.upper(arms), policy.bounds.lower(arms)
-        arm, _ = best_or_rest(net_of(net, price, lower), key, view, jnp.bool_(True))
-        arm, _ = fresh_first(state, view, arm)
-        return state._replace(budget=budget, price=price, money=now), arm
+        net = net_of(policy.bounds.upper(arms), price, policy.bounds.lower(arms))
+        arm, _ = best_or_rest(net, key, view, jnp.bool_(True))
+        state = state._replace(budget=budget, price=price, money=now)
+        return state, fresh_first(state, view, arm)[0]

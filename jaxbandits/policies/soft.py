@@ -10,16 +10,14 @@ import jax.numpy as jnp
 from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import arm_statistics, streams, ticks
-from jaxbandits.core.arm_statistics import Arms, ArmStatistics
+from jaxbandits.core.arm_statistics import Arms, ArmStatistics, beside
 from jaxbandits.core.protocol import Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.policies.base import RandomisedPolicy, check_score_inside, largest
 
-# --- SoftElim
-# Boutilier, Hsu, Kveton, Mladenov, Szepesvari, Zaheer: Differentiable bandit exploration, NeurIPS
-# 2020.
+# --- SoftElim (Boutilier, Hsu, Kveton, Mladenov, Szepesvari, Zaheer, NeurIPS 2020)
 
 
 @pytree
@@ -107,8 +105,7 @@ def _among(arms: jax.Array) -> jax.Array:
     return jnp.where(arms, 0.0, -jnp.inf)
 
 
-# --- Budgeted Thompson sampling
-# Xia, Li, Qin, Yu, Liu: Thompson sampling for budgeted bandits, IJCAI 2015.
+# --- Budgeted Thompson sampling (Xia, Li, Qin, Yu, Liu, IJCAI 2015)
 
 
 def posterior_draws(
@@ -131,7 +128,22 @@ class Posterior(NamedTuple):
 
     pulls: jax.Array  # i32[K]
     rewards: jax.Array  # i32[K]: successes of the reward trials
-    costs: jax.Array  # i32[K]
+    costs: jax.Array  # i32[K], or [K, d] of d resources
+
+
+def one_more_trial(before: Posterior, key: jax.Array, observation: Observation) -> Posterior:
+    """With one more trial of the played arm: of its reward and of each cost, all in whole ticks."""
+    feedback, costs = observation.feedback, before.costs.size // before.pulls.size
+    of_round = observation.view.round, Role.TRIAL
+    words = [streams.policy_words(key, *of_round, block) for block in range(1 + costs // 2)]
+    coins = streams.uniform_ticks(jnp.concatenate(words))
+    paid = coins[1 : 1 + costs].reshape(before.costs.shape[1:]) < feedback.cost
+    arm = jax.lax.iota(jnp.int32, before.pulls.shape[0]) == observation.action
+    return Posterior(
+        before.pulls + arm.astype(jnp.int32),
+        before.rewards + (arm & (coins[0] < feedback.reward)).astype(jnp.int32),
+        before.costs + (beside(arm, paid.ndim) & paid[None]).astype(jnp.int32),
+    )
 
 
 @pytree
@@ -156,41 +168,27 @@ class BudgetedThompson(Policy):
         return Posterior(*(jnp.zeros((spec.arms,), jnp.int32) for _ in range(3)))
 
     def update(self, state: Posterior, key: jax.Array, observation: Observation) -> Posterior:
-        coin = streams.policy_words(key, observation.view.round, Role.TRIAL)
-        arm = jax.lax.iota(jnp.int32, state.pulls.shape[0]) == observation.action
-        reward = streams.uniform_ticks(coin[0]) < observation.feedback.reward
-        cost = streams.uniform_ticks(coin[1]) < observation.feedback.cost
-        return Posterior(
-            state.pulls + arm.astype(jnp.int32),
-            state.rewards + (arm & reward).astype(jnp.int32),
-            state.costs + (arm & cost).astype(jnp.int32),
-        )
+        return one_more_trial(state, key, observation)
 
     def with_history(self, state: Posterior, totals: ArmStatistics) -> Posterior:
         """Trials and successes of these pulls counted in, sums to the nearest whole number."""
-        more = (
-            x.whole + (2 * x.part >= ticks.ONE).astype(jnp.int32)
-            for x in (totals.reward, totals.cost)
-        )
-        return Posterior(
-            state.pulls + totals.pulls, *(a + b for a, b in zip(state[1:], more, strict=True))
-        )
+        sums = totals.reward, totals.cost
+        rewards, costs = (x.whole + (2 * x.part >= ticks.ONE).astype(jnp.int32) for x in sums)
+        return Posterior(state.pulls + totals.pulls, state.rewards + rewards, state.costs + costs)
 
     def draws(
         self, state: Posterior, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """(θ^r, θ^c), ``f32[K]`` each."""
-        reward, cost = self._wide_draws(state, key, round)
-        arms = state.pulls.shape[0]
-        return reward[:arms], cost[:arms]
+        reward, cost = (x[: state.pulls.shape[0]] for x in self._wide_draws(state, key, round))
+        return reward, cost
 
     def _wide_draws(
         self, state: Posterior, key: jax.Array, round: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """:meth:`draws`, as wide as :func:`posterior_draws` makes them."""
-        roles = (Role.THETA_REWARD, state.rewards), (Role.THETA_COST, state.costs)
-        reward, cost = (posterior_draws(key, round, role, x, state.pulls) for role, x in roles)
-        return reward, cost
+        reward = posterior_draws(key, round, Role.THETA_REWARD, state.rewards, state.pulls)
+        return reward, posterior_draws(key, round, Role.THETA_COST, state.costs, state.pulls)
 
     def select(self, state: Posterior, key: jax.Array, view: View) -> tuple[Posterior, jax.Array]:
         reward, cost = self._wide_draws(state, key, view.round)

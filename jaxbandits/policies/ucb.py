@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -84,21 +84,18 @@ class BGreedy(IndexPolicy):
     def select(
         self, state: ArmStatistics, key: jax.Array, view: View
     ) -> tuple[ArmStatistics, jax.Array]:
-        greedy = largest(
-            evaluate_arms(self, as_floats(state, view.round)), key, view, fresh=state.pulls == 0
-        )
+        scores, fresh = evaluate_arms(self, as_floats(state, view.round)), state.pulls == 0
+        greedy = largest(scores, key, view, fresh=fresh)
         coin = streams.policy_words(key, view.round, Role.EXPLORE)
         arms = jnp.sum(view.available, dtype=jnp.int32)
         at_random = streams.available_arm(coin[1], view.available)
         before = jnp.maximum(view.round - 1, 1).astype(jnp.float32)
         explore = streams.uniform(coin[0]) * before < self.a * arms.astype(jnp.float32)
-        starting = jnp.any((state.pulls == 0) & view.available)
+        starting = jnp.any(fresh & view.available)
         return state, jnp.where(explore & ~starting, at_random, greedy)
 
 
-# --- ω-UCB and ω*-UCB
-# Heyden, Arzamasov, Fouché, Böhm: Budgeted multi-armed bandits with asymmetric confidence
-# intervals, KDD 2024.
+# --- ω-UCB and ω*-UCB (Heyden, Arzamasov, Fouché, Böhm, KDD 2024)
 
 _FEW = 30  # pulls below which ω* trusts the Bernoulli variance
 
@@ -116,7 +113,8 @@ def lower_bound(total: jax.Array, rest: jax.Array, n: jax.Array, k: jax.Array) -
     return (total * total / n) / (total + k / 2 + jnp.sqrt(k) * jnp.sqrt(total * rest / n + k / 4))
 
 
-def _ratio(upper: jax.Array, lower: jax.Array) -> jax.Array:
+def ratio_of(upper: jax.Array, lower: jax.Array) -> jax.Array:
+    """U/L of every arm, +∞ where L is not above 0."""
     return jnp.where(lower > 0, upper / lower, jnp.inf)
 
 
@@ -150,8 +148,7 @@ class OmegaUCB(IndexPolicy):
     def score(self, arms: Arms) -> jax.Array:
         k = 2 * self.rho * jnp.log(arms.t)
         upper = upper_bound(arms.reward, arms.reward_rest, arms.n, k)
-        lower = lower_bound(arms.cost, arms.cost_rest, arms.n, k)
-        return _ratio(upper, lower)
+        return ratio_of(upper, lower_bound(arms.cost, arms.cost_rest, arms.n, k))
 
 
 @pytree
@@ -189,8 +186,7 @@ class OmegaStarUCB(IndexPolicy):
         k_reward = z2 * _eta(arms.reward_spread, arms.reward, arms.reward_rest, arms.n)
         k_cost = z2 * _eta(arms.cost_spread, arms.cost, arms.cost_rest, arms.n)
         upper = upper_bound(arms.reward, arms.reward_rest, arms.n, k_reward)
-        lower = lower_bound(arms.cost, arms.cost_rest, arms.n, k_cost)
-        return _ratio(upper, lower)
+        return ratio_of(upper, lower_bound(arms.cost, arms.cost_rest, arms.n, k_cost))
 
 
 def _eta(spread: jax.Array | None, total: jax.Array, rest: jax.Array, n: jax.Array) -> jax.Array:
@@ -199,8 +195,7 @@ def _eta(spread: jax.Array | None, total: jax.Array, rest: jax.Array, n: jax.Arr
     return jnp.where((n < _FEW) | (variance <= 0), 1.0, estimate)
 
 
-# --- m-UCB, c-UCB and i-UCB: Hoeffding bounds around the ratio
-# Xia et al., Neurocomputing 258, 2017; as restated in Heyden et al., KDD 2024, Table 2.
+# --- m-UCB, c-UCB and i-UCB (Xia et al., Neurocomputing 258, 2017; Heyden et al., KDD 2024, Table 2)
 
 
 def hoeffding_radius(alpha: jax.Array, arms: Arms) -> jax.Array:
@@ -234,8 +229,7 @@ class MUCB(IndexPolicy):
 
     def score(self, arms: Arms) -> jax.Array:
         e = hoeffding_radius(self.alpha, arms)
-        lower = arms.mean_cost - e
-        return jnp.where(lower > 0, jnp.minimum(arms.mean_reward + e, 1) / lower, jnp.inf)
+        return ratio_of(jnp.minimum(arms.mean_reward + e, 1), arms.mean_cost - e)
 
 
 @pytree
@@ -284,9 +278,7 @@ class IUCB(IndexPolicy):
         return jnp.where(arms.cost > 0, arms.reward / arms.cost + e, jnp.inf)
 
 
-# --- Budget-UCB
-# Xia, Ding, Zhang, Yu, Qin: Budgeted bandit problems with continuous random costs, ACML 2015; as
-# restated in Heyden et al., KDD 2024, Table 2.
+# --- Budget-UCB (Xia, Ding, Zhang, Yu, Qin, ACML 2015; Heyden et al., KDD 2024, Table 2)
 
 
 def index(arms: Arms, epsilon: jax.Array, min_cost: jax.Array) -> jax.Array:
@@ -362,7 +354,6 @@ class EstimatedBudgetUCB(IndexPolicy):
     factor: ArrayLike = leaf(default=2.0, at_least=0)
 
     def score(self, arms: Arms) -> jax.Array:
-        """The score of :class:`BudgetUCB` with λ̂ = min c̄ for λ."""
         return index(arms, hoeffding_radius(jnp.sqrt(self.factor), arms), least_mean_cost(arms))
 
 
@@ -387,18 +378,14 @@ class UCB1(IndexPolicy):
         return arms.mean_reward + jnp.sqrt(2 * jnp.log(arms.t) / arms.n)
 
 
-# --- UCB-B2, as coded in Heyden et al., KDD 2024
-# Cayci, Eryilmaz, Srikant: Budget-constrained bandits over general cost and reward distributions,
-# AISTATS 2020.
+# --- UCB-B2 (Cayci, Eryilmaz, Srikant, AISTATS 2020), as coded in Heyden et al., KDD 2024
 
 _WIDTH, _BONUS = 2.01, 1.4  # the reference code's constants
 
 
-def variance(
-    total: jax.Array, rest: jax.Array, spread: jax.Array | None, n: jax.Array
-) -> jax.Array:
+def variance(total: jax.Array, rest: jax.Array, spread: Any, n: jax.Array) -> jax.Array:
     """Sample variance V̂ = (n x̄(1 − x̄) − Σx(1 − x)) / (n − 1); ¼ below two pulls."""
-    squares = jnp.maximum(total * rest / n - spread, 0)  # type: ignore[operator]
+    squares = jnp.maximum(total * rest / n - spread, 0)
     return jnp.where(n < 2, 0.25, squares / jnp.maximum(n - 1, 1))
 
 
@@ -442,9 +429,7 @@ class UCBB2(IndexPolicy):
         return jnp.where(eta < arms.mean_cost, ratio + bonus, jnp.inf)
 
 
-# --- UCB-BV1 and UCB-BV2
-# Ding, Qin, Zhang, Liu: Multi-armed bandit with budget constraint and variable costs, AAAI 2013,
-# Eqs. 3 and 4.
+# --- UCB-BV1 and UCB-BV2 (Ding, Qin, Zhang, Liu, AAAI 2013, Eqs. 3 and 4)
 
 
 @pytree
@@ -512,16 +497,18 @@ class UCBBV2(IndexPolicy):
         return jnp.where((arms.cost > 0) & (below > 0), ratio, jnp.inf)
 
 
-# --- The index of UCB-V(∞) and UCB-AIR, adapted to costs in two ways
-# Wang, Audibert, Munos: Algorithms for infinitely many-armed bandits, NIPS 2008.
+# --- The index of UCB-V(∞) and UCB-AIR (Wang, Audibert, Munos, NIPS 2008), adapted in two ways
 
 
-def bernstein_width(
-    total: jax.Array, rest: jax.Array, spread: jax.Array | None, n: jax.Array, e: jax.Array
-) -> jax.Array:
-    """√(2 V̂ 𝓔/n) + 3 𝓔/n with V̂ = x̄(1 − x̄) − Σx(1 − x)/n, the biased sample variance."""
-    variance = jnp.maximum(total * rest / n - spread, 0) / n  # type: ignore[operator]
-    return jnp.sqrt(2 * variance * e / n) + 3 * e / n
+def bernstein_widths(arms: Arms, e: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """√(2 V̂ 𝓔/n) + 3 𝓔/n of reward and cost; V̂ = x̄(1 − x̄) − Σx(1 − x)/n, the biased variance."""
+
+    def width(total: jax.Array, rest: jax.Array, spread: Any) -> jax.Array:
+        variance = jnp.maximum(total * rest / arms.n - spread, 0) / arms.n
+        return jnp.sqrt(2 * variance * e / arms.n) + 3 * e / arms.n
+
+    of_reward = width(arms.reward, arms.reward_rest, arms.reward_spread)
+    return of_reward, width(arms.cost, arms.cost_rest, arms.cost_spread)
 
 
 @pytree
@@ -545,10 +532,7 @@ class UCBVReward(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        e = self.exploration.at(arms.t)
-        return arms.mean_reward + bernstein_width(
-            arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e
-        )
+        return arms.mean_reward + bernstein_widths(arms, self.exploration.at(arms.t))[0]
 
 
 @pytree
@@ -571,18 +555,11 @@ class UCBVRatio(IndexPolicy):
     rests: ClassVar[bool] = True
 
     def score(self, arms: Arms) -> jax.Array:
-        e = self.exploration.at(arms.t)
-        upper = arms.mean_reward + bernstein_width(
-            arms.reward, arms.reward_rest, arms.reward_spread, arms.n, e
-        )
-        lower = arms.mean_cost - bernstein_width(
-            arms.cost, arms.cost_rest, arms.cost_spread, arms.n, e
-        )
-        return jnp.where(lower > 0, jnp.minimum(upper, 1) / lower, jnp.inf)
+        of_reward, of_cost = bernstein_widths(arms, self.exploration.at(arms.t))
+        return ratio_of(jnp.minimum(arms.mean_reward + of_reward, 1), arms.mean_cost - of_cost)
 
 
-# --- RCB, the index of RCB-I and RCB-AIR
-# Li, Xia: Infinitely many-armed bandits with budget constraints, AAAI 2017.
+# --- RCB, the index of RCB-I and RCB-AIR (Li, Xia, AAAI 2017)
 
 
 @pytree
@@ -614,5 +591,4 @@ class RCB(IndexPolicy):
 
     def score(self, arms: Arms) -> jax.Array:
         e = jnp.sqrt(self.exploration.at(arms.t - 1) / (2 * arms.n))
-        lower = arms.mean_cost - e
-        return jnp.where(lower > 0, jnp.minimum(arms.mean_reward + e, 1) / lower, jnp.inf)
+        return ratio_of(jnp.minimum(arms.mean_reward + e, 1), arms.mean_cost - e)

@@ -6,7 +6,6 @@ A point is activated where no ball reaches; a policy is a radius and an index.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -103,57 +102,35 @@ class ZoomingPolicy(PointPolicy):
         is_point = (state.point == point) & (state.radius > 0)
         at = _first(is_point)
         pulls, old = state.pulls[at] + 1, state.radius[at]
-        reward = ticks.add(Total(state.reward.whole[at], state.reward.part[at]), feedback.reward)
-        cost = ticks.add(Total(state.cost.whole[at], state.cost.part[at]), feedback.cost)
+        totals = jax.tree.map(lambda x: x[at], (state.reward, state.cost))
+        reward, cost = map(ticks.add, totals, (feedback.reward, feedback.cost))
         radius, index = radius_and_index(self, pulls, reward, cost, state.phase)
-
-        def put(new: jax.Array, all: jax.Array) -> jax.Array:
-            return jnp.where(is_point, new, all)
-
-        is_active = is_point[at]
-        return state._replace(
-            pulls=put(pulls, state.pulls),
-            reward=Total(
-                put(reward.whole, state.reward.whole), put(reward.part, state.reward.part)
-            ),
-            cost=Total(put(cost.whole, state.cost.whole), put(cost.part, state.cost.part)),
-            radius=put(radius, state.radius),
-            index=put(index, state.index),
-            below=select_tree(
-                is_active, Span(jnp.maximum(point - old + 1, 0), point - radius), state.below
-            ),
-            above=select_tree(
-                is_active,
-                Span(point + radius, jnp.minimum(point + old - 1, ticks.ONE)),
-                state.above,
-            ),
-        )
+        slots = state.pulls, state.reward, state.cost, state.radius, state.index
+        slots = select_tree(is_point, (pulls, reward, cost, radius, index), slots)
+        below = Span(jnp.maximum(point - old + 1, 0), point - radius)
+        above = Span(point + radius, jnp.minimum(point + old - 1, ticks.ONE))
+        spans = select_tree(is_point[at], (below, above), (state.below, state.above))
+        return Active(state.count, state.phase, state.point, *slots, *spans, full=state.full)
 
     def select(self, state: Active, key: jax.Array, view: View) -> tuple[Active, jax.Array]:
         if self.phased:
             phase = 32 - jax.lax.clz(view.round)
-            fresh = _empty(self.capacity, phase)
-            state = select_tree(phase != state.phase, fresh, state)
+            state = select_tree(phase != state.phase, _empty(self.capacity, phase), state)
         balls = Balls(state.point - state.radius, state.point + state.radius)
         new, needed = uncovered_point(balls, state.below, state.above, key, view.round)
         enters = (jax.lax.iota(jnp.int32, self.capacity) == state.count) & needed
-        full = needed & (state.count >= self.capacity)
-        index = jnp.where(enters, jnp.inf, state.index)
-        point = jnp.where(enters, new, state.point)
-        best = _first(index == jnp.max(index))
         state = state._replace(
             count=state.count + jnp.any(enters),
-            point=point,
+            point=jnp.where(enters, new, state.point),
             radius=jnp.where(enters, EVERYWHERE, state.radius),
-            index=index,
+            index=jnp.where(enters, jnp.inf, state.index),
             below=covering.empty_span(),
             above=covering.empty_span(),
-            full=full,
+            full=needed & (state.count >= self.capacity),
         )
-        return state, point_of_ticks(point[best])
+        return state, point_of_ticks(state.point[_first(state.index == jnp.max(state.index))])
 
     def status(self, state: Active) -> jax.Array:
-        """``Status.CAPACITY`` once a point is needed for which there is no slot."""
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
 
     def warnings(self, environment: Environment) -> list[str]:
@@ -162,48 +139,31 @@ class ZoomingPolicy(PointPolicy):
         if slopes is None:
             return []
         largest = slopes(self.target)
+        bound, claim = np.asarray(self.lipschitz, np.float64), "is below the largest slope"
         # Means are whole ticks, so slopes on the grid are off by some 2·10⁻⁴ of a unit.
-        return misfits(
-            f"{type(self).__name__}.lipschitz",
-            self.lipschitz,
-            largest,
-            lambda bound: bound < largest * 0.995 - 5e-4,
-            "is below the largest slope",
-            "balls reach further than the theory allows, so the best point may never be tried",
-        )
+        wrong = bound < largest * 0.995 - 5e-4
+        so = "balls reach further than the theory allows, so the best point may never be tried"
+        return misfits(f"{type(self).__name__}.lipschitz", bound, largest, wrong, claim, so)
 
 
 def misfits(
-    name: str,
-    value: Any,
-    extremes: np.ndarray,
-    wrong: Callable[[np.ndarray], np.ndarray],
-    claim: str,
-    consequence: str,
+    name: str, bound: np.ndarray, extremes: np.ndarray, wrong: np.ndarray, claim: str, so: str
 ) -> list[str]:
     """At most one line: a bound ``[setting, 1 or instance]`` that a grid refutes, if any."""
-    bounds = np.asarray(value, np.float64)
-    bounds = np.broadcast_to(bounds, (bounds.shape[0], extremes.size))
-    if not (misfit := wrong(bounds)).any():
+    if not wrong.any():
         return []
-    setting, instance = np.argwhere(misfit)[0]
-    place = f"in instance {instance} ({int(misfit.any(axis=0).sum())} of {extremes.size} instances)"
-    return [
-        f"{name}: {bounds[setting, instance]:g} {claim} {extremes[instance]:g} found on a grid {place}: {consequence}"
-    ]
+    setting, instance = np.argwhere(wrong)[0]
+    place = f"in instance {instance} ({int(wrong.any(axis=0).sum())} of {extremes.size} instances)"
+    given = np.broadcast_to(bound, wrong.shape)[setting, instance]
+    return [f"{name}: {given:g} {claim} {extremes[instance]:g} found on a grid {place}: {so}"]
 
 
 def too_large(name: str, lam: Any, environment: Environment) -> list[str]:
     """A line if a stated lower bound on the mean costs is above a true one."""
     lowest = np.nanmin(np.asarray(environment.values()[1], np.float64), axis=-1)
-    return misfits(
-        name,
-        lam,
-        lowest,
-        lambda bound: bound > lowest * (1 + 1e-5),
-        "is above the smallest mean cost",
-        "it must be a lower bound, or cheap points look worse than they are",
-    )
+    bound, claim = np.asarray(lam, np.float64), "is above the smallest mean cost"
+    so = "it must be a lower bound, or cheap points look worse than they are"
+    return misfits(name, bound, lowest, bound > lowest * (1 + 1e-5), claim, so)
 
 
 def _first(flags: jax.Array) -> jax.Array:
@@ -246,20 +206,11 @@ def uncovered_point(
 
 
 def _empty(capacity: int, phase: jax.Array) -> Active:
-    zeros = jnp.zeros((capacity,), jnp.int32)
-    return Active(
-        count=jnp.int32(0),
-        phase=phase,
-        point=zeros,
-        pulls=zeros,
-        reward=ticks.zero((capacity,)),
-        cost=ticks.zero((capacity,)),
-        radius=zeros,
-        index=jnp.full((capacity,), -jnp.inf, jnp.float32),
-        below=covering.whole_span(),
-        above=covering.empty_span(),
-        full=jnp.bool_(False),
-    )
+    zeros, zero = jnp.zeros((capacity,), jnp.int32), ticks.zero((capacity,))
+    index = jnp.full((capacity,), -jnp.inf, jnp.float32)
+    slots = zeros, zeros, zero, zero, zeros, index  # point, pulls, reward, cost, radius, index
+    spans = covering.whole_span(), covering.empty_span()
+    return Active(jnp.int32(0), phase, *slots, *spans, full=jnp.bool_(False))
 
 
 # --- The zooming algorithm, with phases and without: an index of the reward alone, and a radius that knows the budget
@@ -354,9 +305,7 @@ class SinglePhaseZooming(_SinglePhase, _RewardZooming):
         return self.scale * jnp.sqrt((8 * (jnp.log(self.budget) - jnp.log(self.lam)) + _LN4) / n)
 
 
-# --- B-Zoom: zooming on the ratio of reward and cost
-# Trovò, Paladino, Restelli, Gatti: Budgeted multi-armed bandit in continuous action space, ECAI
-# 2016.
+# --- B-Zoom (Trovò, Paladino, Restelli, Gatti, ECAI 2016): zooming on the ratio of reward and cost
 
 
 class _RatioZooming(ZoomingPolicy):
@@ -372,10 +321,8 @@ class _RatioZooming(ZoomingPolicy):
 
     def warnings(self, environment: Environment) -> list[str]:
         """A line for λ above the least mean cost, or L below the ratio's slope, on a grid."""
-        return [
-            *too_large(f"{type(self).__name__}.lam", self.lam, environment),
-            *super().warnings(environment),
-        ]
+        lines = too_large(f"{type(self).__name__}.lam", self.lam, environment)
+        return lines + super().warnings(environment)
 
 
 @pytree
@@ -495,13 +442,11 @@ class OnPoints(Around):
     def check(self, spec: ContinuumSpec) -> None:
         if not isinstance(self.policy, Policy) or not issubclass(FiniteSpec, self.policy.plays):
             raise bad("OnPoints.policy", self.policy, "a policy of finitely many arms")
-        if (count := np.shape(self.points)[-1]) > MOST_ARMS:
-            raise bad("OnPoints.points", f"{count} points", f"at most {MOST_ARMS}")
+        count = np.shape(self.points)[-1]
+        refuse("OnPoints.points", f"{count} points", count > MOST_ARMS, f"at most {MOST_ARMS}")
         ordered = np.sort(np.rint(np.asarray(self.points, np.float64) * 2**24), axis=-1)
         if (np.diff(ordered, axis=-1) == 0).any():
-            raise InputError(
-                "OnPoints.points: two points of a set are equal; they must be distinct"
-            )
+            raise InputError("OnPoints.points: two points of a set are equal; they must differ")
         super().check(spec)
 
     def blank_action(self, spec: ContinuumSpec) -> jax.Array:
@@ -511,10 +456,8 @@ class OnPoints(Around):
         """The inner policy learns what its arm returned; points that are no arm are ignored."""
         is_point = to_ticks(self.points) == to_ticks(observation.action)
         arm = jnp.argmax(is_point).astype(jnp.int32)
-        inner_observation = observation._replace(view=self._view(observation.view), action=arm)
-        return select_tree(
-            jnp.any(is_point), self.policy.update(state, key, inner_observation), state
-        )
+        seen = observation._replace(view=self._view(observation.view), action=arm)
+        return select_tree(jnp.any(is_point), self.policy.update(state, key, seen), state)
 
     def _view(self, view: View) -> View:
         """What the inner policy sees: all points are there."""
@@ -523,6 +466,6 @@ class OnPoints(Around):
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, jax.Array]:
         """The point of the inner policy's arm; −1, which no continuum has, where that is no arm."""
         state, arm = self.policy.select(state, key, self._view(view))
-        inside = (arm >= 0) & (arm < self.points.shape[0])
-        point = point_of_ticks(to_ticks(self.points[jnp.clip(arm, 0, self.points.shape[0] - 1)]))
-        return state, jnp.where(inside, point, -1.0)
+        nearest = jnp.clip(arm, 0, self.points.shape[0] - 1)
+        point = point_of_ticks(to_ticks(self.points[nearest]))
+        return state, jnp.where(arm == nearest, point, -1.0)

@@ -147,7 +147,7 @@ def test_thompson_reduction(scaling: str) -> None:
     draw = jax.jit(lambda state, t: policy.draws(state, jax.random.key(seed), t))
     last: Step | None = None
     for step in rounds(policy, world, FEW, seed):
-        successes = np.asarray(step.state.successes).reshape(4, 5)
+        successes = np.asarray(step.state.brought).reshape(4, 5)
         if last is not None:
             coin = streams.policy_words(jax.random.key(seed), step.view.round, Role.TRIAL)[0]
             u = int(streams.uniform_ticks(coin)) / ticks.ONE
@@ -205,7 +205,7 @@ def _inside(step: Step, limit: float) -> float | None:
 def test_draws_of_thompson_are_of_the_posterior_of_a_flat_prior() -> None:
     policy = ThompsonReduction()
     state = policy.init(g1(["Indep"], arms=1, limits=2).spec)
-    state = state._replace(pulls=jnp.array([0, 5]), successes=jnp.array([0, 1]))
+    state = state._replace(pulls=jnp.array([0, 5]), brought=jnp.array([0, 1]))
     draws = jax.vmap(lambda t: policy.draws(state, jax.random.key(8), t))(jnp.arange(1, 4001))
     for theta, law in zip(np.asarray(draws).T, (stats.beta(1, 1), stats.beta(2, 5)), strict=True):
         assert stats.kstest(theta, law.cdf).pvalue > 0.005

@@ -280,9 +280,9 @@ def test_thompson_lp(kind: str, update: bool) -> None:
     won = trial[..., 0] < p.reward * 2**24
     paid = trial[..., 1:3] < p.cost * 2**24
     rewards, costs = hot * won[..., None], hot[..., None] * paid[:, :, None, :]
-    assert np.array_equal(np.cumsum(rewards, axis=1) - rewards, p.after.rewards)
-    assert np.array_equal(np.cumsum(costs, axis=1) - costs, p.after.costs)
-    assert np.array_equal(p.n, p.after.pulls)
+    assert np.array_equal(np.cumsum(rewards, axis=1) - rewards, p.after.learnt.rewards)
+    assert np.array_equal(np.cumsum(costs, axis=1) - costs, p.after.learnt.costs)
+    assert np.array_equal(p.n, p.after.learnt.pulls)
     present = jnp.ones(ARMS, bool)
 
     def theta(replicate: jax.Array, states: Any) -> Any:
@@ -297,18 +297,19 @@ def test_thompson_lp(kind: str, update: bool) -> None:
 def test_posterior_draws_of_every_resource_are_beta_and_independent() -> None:
     policy, key = policies.ThompsonLP(), streams.typed(jnp.array([3, 4], jnp.uint32))
     state = policy.init(jb.environments.FiniteSpec(arms=2, resources=3))
-    state = state._replace(
+    learnt = state.learnt._replace(
         pulls=jnp.array([10, 400]),
         rewards=jnp.array([2, 399]),
         costs=jnp.array([[9, 0, 5], [100, 400, 1]]),
     )
+    state = state._replace(learnt=learnt)
     views = jax.vmap(lambda t: jb.View(t, None, jnp.ones(2, bool)))(jnp.arange(1, 3001))
     reward, cost = jax.jit(jax.vmap(lambda view: policy.believed(state, key, view)))(views)
     columns = np.concatenate(
         [np.asarray(reward), np.asarray(cost).reshape(3000, 6)], axis=1
     ).astype(float)
-    hits = np.concatenate([np.asarray(state.rewards), np.asarray(state.costs).ravel()])
-    pulls = np.concatenate([np.asarray(state.pulls), np.repeat(np.asarray(state.pulls), 3)])
+    hits = np.concatenate([np.asarray(learnt.rewards), np.asarray(learnt.costs).ravel()])
+    pulls = np.concatenate([np.asarray(learnt.pulls), np.repeat(np.asarray(learnt.pulls), 3)])
     for x, s, n in zip(columns.T, hits, pulls, strict=True):
         assert laws.kstest(x, laws.beta(1 + s, 1 + n - s).cdf).pvalue > 0.01 / 8
     correlation = np.corrcoef(columns, rowvar=False)[np.triu_indices(8, 1)]
