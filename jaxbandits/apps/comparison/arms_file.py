@@ -17,7 +17,7 @@ import shlex
 import sys
 import unicodedata
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from jaxbandits.tools import brief, line, quoted
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 
-# Titles that need no name, by what they are; other keys of --columns; what a kind of file must have
+# What a column may be, and the titles that say so by themselves, which are keys of --columns, too
 PLAIN = {
     "name": "name arm",
     "pulls": "pulls clicks",
@@ -41,9 +41,9 @@ PLAIN = {
     "mean_cost": "mean_cost cost_mean",
     "instance": "instance",
     "time": "time timestamp date day week month",
+    "over": "over",
 }
-AS = {"arm": "name", "clicks": "pulls", "spent": "cost", "conversions": "reward"}
-ROLES = (*PLAIN, "over", *AS)
+_ROLES = {title: role for role, titles in PLAIN.items() for title in titles.split()}
 KINDS = {
     "counts": ("name", "pulls", "reward", "cost"),
     "means": ("name", "mean_reward", "mean_cost"),
@@ -53,22 +53,23 @@ NUMERIC = ("pulls", "reward", "cost", "mean_reward", "mean_cost")
 _NOTHING, _UNKNOWN = ("", "-", "--", "–", "—"), ("na", "n/a", "#n/a", "nan", "null", "none")
 _YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _GUESSES = {  # how titles of numbers often begin, for the question
-    "pulls": r"cli[ck]|kli|pull|visit|sess|request|impr",
-    "reward": r"conv|kon[vw]|order|purch|sale|lead|result|reward|score",
-    "cost": r"cost|co[uû]t|kos[tz]|spen|amount|usd|eur",
+    "pulls": r"(?i)cli[ck]|kli|pull|visit|sess|request|impr",
+    "reward": r"(?i)conv|kon[vw]|order|purch|sale|lead|result|reward|score",
+    "cost": r"(?i)cost|co[uû]t|kos[tz]|spen|amount|usd|eur",
 }
 _SIGN = (  # of a currency
     r"(?:[A-Z]{0,3}[$£¥₠-⃀]|kr\.?|zł|Kč|Ft|Rs\.?|AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EUR|GBP|HKD|HUF"
     r"|IDR|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PEN|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR)"
 )
-_BLANKS = r"'’ \u00a0\u2009\u202f"  # between thousands
-_CELL = re.compile(
-    rf"({_SIGN})?\s*((?:\d[\d.,{_BLANKS}]*|[.,]\d+)(?:e[+-]?\d+)?)\s*({_SIGN}|%)?",
-    re.ASCII | re.IGNORECASE,
-)
-_GROUPED = re.compile(
-    rf"[1-9]\d{{0,2}}([.,{_BLANKS}])\d{{3}}(?:\1\d{{3}})*|[1-9]\d?(?:,\d\d)+,\d{{3}}", re.ASCII
-)
+_BLANK = r"\s\u00a0\u2009\u202f"
+_CELLS = {  # by the decimal sign: currency, sign, whole part with its thousands, rest, power, unit
+    decimal: re.compile(
+        rf"({_SIGN})?\s*([+-]?)([1-9]\d{{0,2}}([{other}'’{_BLANK}])\d{{3}}(?:\4\d{{3}})*"
+        rf"|[1-9]\d?(?:{other}\d\d)+{other}\d{{3}}|\d*)(?:[{decimal}](\d*))?(e[+-]?\d+)?[{_BLANK}]*({_SIGN}|%)?",
+        re.ASCII | re.IGNORECASE,
+    )
+    for decimal, other in ((".", ","), (",", r"\."))
+}
 _OF_ONE = r"(?i)\b(?:per|pro|par|por|avg|average|durchschn|mean|rate|e?cp[a-z]|ctr|rpm|epc|roas|roi|acos)\b|ø|%"
 _PARTS = {"micro": 1e6, "micros": 1e6, "cent": 100.0, "cents": 100.0, "¢": 100.0, "%": 100.0}
 _TOTAL = re.compile(
@@ -78,10 +79,8 @@ _TOTAL = re.compile(
     r"|.*[\s:–-](?:sub-?)?(?:totals?|sum|summe|gesamt)"
 )
 _ROUNDED = r"(?i)\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}"  # of ids
-_COST, _SCORE = (
-    re.compile(rf"(?i){x}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{x}")
-    for x in (r"(?:total[_ ])?cost", "(?:score|reward)")
-)
+_WORD = r"((?:total[_ ])?cost|score|reward)"  # beside an arm's name
+_OF_ARM = re.compile(rf"(?i){_WORD}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{_WORD}")
 _MAY_BE, _SHARE = "a finite number of at least 0", 0.99  # of its bound, which the largest mean has
 _CLOSE = 5e-4  # of a sum, relative to it
 
@@ -93,9 +92,9 @@ class _Sheet:
     source: str  # what messages call it
     titles: list[str]
     cells: pd.DataFrame  # its columns are numbers, in the order of the titles
-    columns: Mapping[str, Any]  # as the user named them
     sha256: str | None = None
     path: str | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)  # as the user named them
     kind: str = "log"
     at: dict[str, tuple[int, ...]] = field(default_factory=dict)  # the columns of each role
     constant: dict[str, float] = field(default_factory=dict)  # what every pull costs
@@ -107,6 +106,11 @@ class _Sheet:
             lines = brief(", ".join(map(str, self.cells.index[rows])), 40)
             self.notes.append(f"line{'s' * (',' in lines)} {lines} {text}")
 
+    def leave_out(self, rows: Any, why: str) -> None:
+        """Go on without these rows."""
+        self.note(rows, why)
+        self.cells = self.cells[~rows]
+
     def title(self, role: str) -> str:
         return "+".join(self.titles[n] for n in self.at.get(role, ()))
 
@@ -116,6 +120,10 @@ class _Sheet:
         for column in more:
             first = first + " / " + column
         return first
+
+    def empty(self, columns: Iterable[int]) -> np.ndarray:
+        """Of each row and these columns whether nothing stands there."""
+        return self.cells[[*columns]].isin(_NOTHING).to_numpy()
 
     def unused(self) -> list[int]:
         used = {"", *(self.titles[n] for n in itertools.chain(*self.at.values()))}
@@ -173,8 +181,8 @@ def read_arms(
         raise bad("drop", drop, "a list of names or cells ('' for rows without a name)")
     columns = columns or {}
     for role, title in columns.items():
-        if role not in ROLES:
-            raise bad("columns", role, f"one of {', '.join(ROLES)}")
+        if role not in _ROLES:
+            raise bad("columns", role, f"one of {', '.join(PLAIN)}, conversions")
         if not title or not all(isinstance(x, str) and x.strip() for x in [title, *title][-1:]):
             raise bad("columns", title, f"the title of the column that is {role}")
     is_frame = hasattr(source, "columns")
@@ -196,16 +204,15 @@ def read_arms(
 def _of_frame(source: Any) -> _Sheet:
     """A data frame, all cells as texts; its floats as none could be written with thousands."""
     frame = source.reset_index() if any(x is not None for x in source.index.names) else source
-    cells = frame.set_axis(range(frame.shape[1]), axis=1).astype(object)
 
     def text(value: Any) -> str:
         if not isinstance(value, (float, np.floating)):
             return str(value).strip()
         return f"{value:.0f}" if value % 1 == 0 else f"{value:.17e}"
 
-    cells = cells.where(cells.notna(), "").apply(lambda column: column.map(text))
-    titles = [str(x).strip() for x in frame.columns]
-    return _Sheet("data frame", titles, cells.set_axis(np.arange(len(cells)) + 1), {})
+    cells = frame.set_axis(range(frame.shape[1]), axis=1).astype(object)
+    cells = cells.where(cells.notna(), "").map(text).set_axis(np.arange(len(cells)) + 1)
+    return _Sheet("data frame", [str(x).strip() for x in frame.columns], cells)
 
 
 def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | None) -> _Sheet:
@@ -224,29 +231,26 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
     except (ValueError, LookupError):
         must = "text in UTF-8, saved as CSV (say --encoding, such as cp1252; of a workbook give the data frame)"
         raise bad("encoding" if encoding else "arms file", encoding or name, must) from None
-    tries = list[tuple[Any, ...]]()
+    tries = list[tuple[Any, ...]]()  # known headers by their line, then others by their cells
     for sign in ",;\t|":
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, skipinitialspace=True)
         with contextlib.suppress(csv.Error):
             for row in itertools.islice(filter("".join, reader), 60):
                 filled, end = len(row) - row.count(""), reader.line_num
                 if filled > 1 and (wide or _roles(row, columns)[2]):
-                    tries.append((0, end, 0, sign, row))
+                    tries.append((0, end, end, sign, row))
                     break
                 tries += [(1, -filled, end, sign, row)] * (filled > 1)
     if not tries:
         what = "no line has several cells" if text.strip(', ;\t|\r\n"') else "the file is empty"
         raise InputError(f"{name}: {what}; it must have a header and rows of arms")
-    unknown, first, second, sign, row = min(tries)
-    end, width = second if unknown else first, len(row)
-    below = io.StringIO(text, newline="")
-    for _ in range(end):
-        next(below)
+    *_, end, sign, row = min(tries)
+    width, below = len(row), "".join(io.StringIO(text, newline="").readlines()[end:])
     options: dict[str, Any] = {"header": None, "index_col": False, "sep": sign, "dtype": object}
     options |= {"na_filter": False, "skipinitialspace": True, "skip_blank_lines": False}
     try:
         with warnings.catch_warnings(action="error"):
-            cells = pd.read_csv(below, names=range(width + 1), **options).fillna("")
+            cells = pd.read_csv(io.StringIO(below), names=range(width + 1), **options).fillna("")
     except pd.errors.EmptyDataError:
         cells = pd.DataFrame(columns=range(width + 1), dtype=object)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as problem:
@@ -257,12 +261,7 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
         place = f"{name}, line {cells.index[over][0]}, number of cells"
         raise bad(place, width + 1, f"at most {width}, as in the header")
     digest = hashlib.sha256(content).hexdigest()
-    return _Sheet(name, [x.strip() for x in row], cells, columns, digest, str(path))
-
-
-def _empty(column: pd.Series) -> np.ndarray:
-    """Of each row whether nothing stands there."""
-    return column.isin(_NOTHING).to_numpy()
+    return _Sheet(name, [x.strip() for x in row], cells, digest, str(path))
 
 
 def _key(text: str) -> str:
@@ -279,26 +278,27 @@ def _roles(
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, float], list[str], str]:
     """Each role's columns, what every pull costs, possible kinds, and what is not there."""
     at, constant, keys = dict[str, tuple[int, ...]](), dict[str, float](), [*map(_key, titles)]
-    for role, given in columns.items():
-        whole = isinstance(given, str) and (_key(given) in keys or "+" not in given)
+    for key, given in columns.items():
+        role, whole = _ROLES[key], isinstance(given, str) and _key(given) in keys
         found = list[list[int]]()
         for part in [given] if whole else given.split("+") if isinstance(given, str) else given:
             same = [n for n, x in enumerate(titles) if x.strip() == part.strip()]
             found.append(same or [n for n, x in enumerate(keys) if x == _key(part)])
         if all(len(x) == 1 for x in found):
-            at[AS.get(role, role)] = tuple(x[0] for x in found)
-        elif whole and not found[0] and re.fullmatch(r"\d*\.?\d+", given) and float(given) > 0:
-            constant[AS.get(role, role)] = float(given)
+            at[role] = tuple(x[0] for x in found)
+        elif found == [[]] and re.fullmatch(r"1|(?!0*\.?0*$)\d*\.?\d+", given):
+            constant[role] = float(given)
         else:
-            return at, constant, [], f"{role}={given}"
+            return at, constant, [], f"{key}={given}"
+    named = {*at, *constant}
     used = {*itertools.chain(*at.values())}
-    for n, text in enumerate(keys):
-        for role, plain in PLAIN.items():
-            is_free = n not in used and role not in constant and used.isdisjoint(at.get(role, ()))
-            if text and text.replace(" ", "_") in plain.split() and is_free:
-                at[role] = (*at.get(role, ()), n)
-    has = at.keys() | constant.keys()
-    return at, constant, [kind for kind, need in KINDS.items() if has.issuperset(need)], ""
+    for n, title in enumerate(keys):
+        role = _ROLES.get(title.replace(" ", "_"), "over")
+        if role not in {"over", *named} and n not in used:
+            at[role] = (*at.get(role, ()), n)
+    has = at.keys() | constant.keys() - {"pulls"}  # pulls=1: a log
+    kinds = [kind for kind, need in KINDS.items() if has.issuperset(need)]
+    return at, constant, [x for x in kinds if (x, kinds[0]) != ("log", "counts")], ""
 
 
 def _find_roles(sheet: _Sheet) -> None:
@@ -308,13 +308,8 @@ def _find_roles(sheet: _Sheet) -> None:
         raise _question(sheet, problem)
     if sheet.cells.empty:
         raise sheet.error("there is a header but no rows; it must have at least two arms")
-    if one_each := sheet.constant.pop("pulls", 0):  # every row is a pull
-        kinds = ["log"] * ("log" in kinds and one_each == 1)
-    elif "counts" in kinds:
-        kinds.remove("log")
-    if len(kinds) != 1:
-        fits = " and ".join(kinds) or "no kind"
-        raise sheet.error(f"the header fits {fits}; name the columns with --columns")
+    if len(kinds) > 1:
+        raise sheet.error(f"the header fits {' and '.join(kinds)}; leave out columns of one")
     sheet.kind = kinds[0]
     roles = (*KINDS[sheet.kind], "instance", "time", "over")
     sheet.at = {role: at[role] for role in roles if role in at}
@@ -328,18 +323,17 @@ def _question(sheet: _Sheet, problem: str) -> InputError:
         if title
     }
     joined = {x: y if isinstance(y, str) else "+".join(y) for x, y in sheet.columns.items()}
-    given = {AS.get(role, role): title for role, title in joined.items()}
+    given = {_ROLES[role]: title for role, title in joined.items()}
     free = [title for title in samples if title not in given.values()]
     numbers = [x for x in free if any(map(_is_number, samples[x][:3]))]
     words = [x for x in free if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
     pairs = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
     for role, pattern in _GUESSES.items():
-        likely = [x for x in numbers if re.search(pattern, x, re.IGNORECASE)]
-        pairs[role] = (likely or ["…"])[0]
+        pairs[role] = next((x for x in numbers if re.search(pattern, x)), "…")
     pairs |= given
     what = "which column is what"
     if problem:
-        pairs[AS.get(role := problem.partition("=")[0], role)] = "…"
+        pairs[_ROLES[problem.partition("=")[0]]] = "…"
         what = f"columns: {quoted(problem)} given; it must be a title of the file, that stands there once"
     said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
     seen = [f"{quoted(brief(x, 60))} ({brief(', '.join(y[:3]), 60)})" for x, y in samples.items()]
@@ -354,19 +348,13 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     """Without what the user drops and rows without numbers; a total or no name is refused."""
     texts, names = [n for n in sheet.cells if n not in numeric], sheet.at.get("name", ())
     for text in map(str.strip, drop):
-        same = [
-            (sheet.cells[n] == text).to_numpy() if text else _empty(sheet.cells[n])
-            for n in (*names[-1:], *texts)
-        ]
-        by_name = bool(names) and (same[0].any() or not text)
-        found = same[0] if by_name else np.any(same or [[False]], axis=0)
+        same = sheet.cells[[*names[-1:], *texts]].isin([text] if text else _NOTHING).to_numpy()
+        by_name = bool(names) and (not text or same[:, 0].any())
+        found = same[:, 0] if by_name else same.any(axis=1)
         if not found.any():
             raise bad("drop", text, "a name or a cell of the file")
-        sheet.note(found, "dropped, as --drop says")
-        sheet.cells = sheet.cells[~found]
-    blank = np.all([_empty(sheet.cells[n]) for n in numeric], axis=0)
-    sheet.note(blank, "skipped: no numbers")
-    sheet.cells = sheet.cells[~blank]
+        sheet.leave_out(found, "dropped, as --drop says")
+    sheet.leave_out(sheet.empty(numeric).all(axis=1), "skipped: no numbers")
     if not (size := len(sheet.cells)):
         raise sheet.error("no row is left; it must have at least two arms")
     columns = [sheet.cells[n] for n in names]
@@ -379,9 +367,8 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
             at = sheet.cells.index == column.index[column == called[0]][0]
             say = f"--drop {shlex.quote(called[0])} leaves it out"
             raise sheet.error(f"{quoted(called[0])} is called a total; {say}", at)
-    for n in names:
-        if (nameless := _empty(sheet.cells[n])).any():
-            raise sheet.error("no name, perhaps a total; --drop '' leaves such rows out", nameless)
+    if (nameless := sheet.empty(names).any(axis=1)).any():
+        raise sheet.error("no name, perhaps a total; --drop '' leaves such rows out", nameless)
 
 
 # --- Numbers
@@ -389,31 +376,28 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
 
 def _number(text: str, decimal: str) -> tuple[float, str]:
     """A cell as it reads with this decimal sign, and its currency or %; NaN if it does not."""
-    parts = _CELL.fullmatch(text)
-    if parts is None or (parts[1] and parts[3]):
+    found = _CELLS[decimal].fullmatch(text)
+    if found is None or not (found[3] or found[5]) or (found[1] and found[7]):
         return math.nan, ""
-    core, e, power = parts[2].casefold().partition("e")
-    whole, _, rest = core.strip().partition(decimal)
-    if _GROUPED.fullmatch(whole) and not e:
-        whole = re.sub(rf"[.,{_BLANKS}]", "", whole)
-    if not ((whole or "0") + (rest or "0")).isdecimal():
-        return math.nan, ""
-    return float(f"{whole or 0}.{rest or 0}{e}{power}"), (parts[1] or parts[3] or "").upper()
+    whole = re.sub(r"\D", "", found[3])
+    number = float(f"{found[2]}{whole or 0}.{found[5] or 0}{found[6] or ''}")
+    return number, (found[1] or found[7] or "").upper()
 
 
 def _is_number(text: str) -> bool:
     return not all(math.isnan(_number(text, sign)[0]) for sign in ".,")
 
 
-def _decimal(sheet: _Sheet, texts: Mapping[str, Sequence[str]]) -> str:
+def _decimal(sheet: _Sheet, columns: Mapping[str, pd.Series]) -> str:
     """The sign by which all cells can be read, pulls as whole numbers; asked if both can, and differ."""
-    every = [(role, text) for role, x in texts.items() for text in x]
+    every = [(role, x) for role, texts in columns.items() for x in texts.unique()]
+    every = [(role, x) for role, x in every if x not in _NOTHING and x.casefold() not in _YES]
 
     def reads(sign: str) -> bool:
         values = ((role, _number(text, sign)[0]) for role, text in every)
         return all(x == x and (role != "pulls" or x % 1 == 0) for role, x in values)
 
-    if not (every and reads(",")):
+    if not reads(","):
         return "."
     if not reads("."):
         return ","
@@ -424,33 +408,26 @@ def _decimal(sheet: _Sheet, texts: Mapping[str, Sequence[str]]) -> str:
 
 
 def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray], str]:
-    """The columns of numbers by role, and their currency.
-
-    pandas reads what is plain; other texts, and those with a point, are read one by one.
-    """
+    """The columns of numbers by role, and their currency; pandas reads what is plain."""
     import pandas as pd
 
-    values, strange, pointed = dict[str, FloatArray](), dict[str, Any](), dict[str, Any]()
-    currencies, columns = set[str](), {x: sheet.texts(x) for x in NUMERIC if x in sheet.at}
+    numbers, currencies = dict[str, FloatArray](), set[str]()
+    columns = {role: sheet.texts(role) for role in NUMERIC if role in sheet.at}
+    sign = decimal or _decimal(sheet, columns)
     for role, column in columns.items():
-        values[role] = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
-        is_plain = ~np.isnan(values[role]) | _empty(column)
-        strange[role] = column[~is_plain & ~column.str.casefold().isin(_YES)].unique()
-        pointed[role] = column[is_plain & column.str.contains(".", regex=False)].unique()
-    both = {role: (*strange[role], *pointed[role]) for role in columns}
-    sign = decimal or _decimal(sheet, both)
-    for role, column in columns.items():
-        texts = both[role] if sign == "," else strange[role]
-        read = {text: _number(text, sign) for text in texts}
-        known = column.map({text: value for text, (value, _) in read.items()})
-        values[role] = np.where(column.isin(read), known.to_numpy(np.float64), values[role])
+        plain = pd.to_numeric(
+            column if sign == "." else column.where(column == ""), errors="coerce"
+        )
+        read = {text: _number(text, sign) for text in column[plain.isna()].unique()}
+        others = column.map({text: value for text, (value, _) in read.items()})
         percent = column.isin([text for text, (_, unit) in read.items() if unit == "%"])
-        values[role] = _checked(sheet, role, values[role], percent.to_numpy())
+        values = plain.fillna(others).to_numpy(np.float64)
+        numbers[role] = _checked(sheet, role, values, percent.to_numpy())
         currencies |= {unit for _, unit in read.values() if unit not in ("", "%")}
     if len(currencies) > 1:
         names = " and ".join(map(quoted, sorted(currencies)))
         raise sheet.error(f"amounts in {names}; it must be one currency")
-    return values, "".join(currencies)
+    return numbers, "".join(currencies)
 
 
 def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) -> FloatArray:
@@ -460,7 +437,7 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
         right = column.str.casefold().map(_YES).to_numpy(np.float64)
         values = np.where(np.isnan(right), values, right)
     if counts:  # nothing is none
-        sheet.note(none := _empty(column), f"{role} empty: read as 0")
+        sheet.note(none := column.isin(_NOTHING).to_numpy(), f"{role} empty: read as 0")
         values = np.where(none, 0.0, values)
     wrong = ~((values >= 0) & np.isfinite(values))
     wrong |= (np.floor(values) < values) & (role == "pulls")
@@ -491,11 +468,11 @@ def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
         rows[role] = sheet.texts(role).to_numpy()
     for role, values in numbers.items():
         rows[role.removeprefix("mean_")] = values
-    for role, constant in sheet.constant.items():
-        rows[role] = constant * rows["pulls"]
+    for role in sheet.constant.keys() - {"pulls"}:
+        rows[role.removeprefix("mean_")] = (constant := sheet.constant[role]) * rows["pulls"]
         sheet.notes.append(f"every pull costs {constant:g} ({role}), as --columns says")
     if sheet.kind == "counts" and "cost" in sheet.at:
-        unpaid = _empty(sheet.texts("cost")) & (rows["pulls"] > 0).to_numpy()
+        unpaid = sheet.empty(sheet.at["cost"]).all(axis=1) & (rows["pulls"] > 0).to_numpy()
         if unpaid.any():
             raise sheet.error("pulls, and no cost; write what they cost, or 0", unpaid)
     for role in ("name", "instance"):
@@ -514,7 +491,7 @@ def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
 
 def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
     """Refuse what may be another number than it looks."""
-    kind, again, day = sheet.kind, rows["arm"].nunique() < len(rows), rows["time"]
+    kind, again = sheet.kind, rows["arm"].nunique() < len(rows)
     if kind != "means":
         _refuse_sum(sheet, rows)
     for n in () if wide else sheet.unused():
@@ -522,14 +499,13 @@ def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
         if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
             say = f"with --columns {shlex.quote(f'instance={title}')} each is played by itself"
             raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
-    if kind == "log" and not wide and "pulls" not in sheet.columns:
-        reason = "" if again else "no name has two rows"
-        is_clock = day.str.contains(r":|^\d{9}").any() or (day == "").all()
-        if not is_clock and not rows.duplicated(["arm", "time"]).any():
-            reason = reason or "every name has one row for each day"
-        if reason:
+    if kind == "log" and not wide and "pulls" not in sheet.constant:
+        is_clock = rows["time"].str.contains(r":|^\d{9}").any() or (rows["time"] == "").all()
+        is_daily = not is_clock and not rows.duplicated(["arm", "time"]).any()
+        if is_daily or not again:
+            what = "every name has one row for each day" if again else "no name has two rows"
             say = "Say --columns pulls=… (what counts them), or pulls=1"
-            raise sheet.error(f"{reason}: is a row one pull? {say}")
+            raise sheet.error(f"{what}: is a row one pull? {say}")
     if kind == "means" and again:
         name = rows["name"][rows["arm"].duplicated()].iloc[0]
         raise bad(f"{sheet.source}, name", name, "another name, for several rows have this one")
@@ -568,10 +544,10 @@ def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     """Rows of one arm are summed only if nothing but a day tells them apart, or on demand."""
     if (twice := sheet.cells.duplicated().to_numpy()).any():
         raise sheet.error("equal to a row above in every cell; leave one out", twice)
-    for n in sheet.at.get("time", ()):
-        if (none := _empty(sheet.cells[n]) & arm.duplicated(keep=False).to_numpy()).any():
-            title = quoted(sheet.titles[n])
-            raise sheet.error(f"no {title}, perhaps a total: leave it out, or fill it in", none)
+    undated = sheet.empty(sheet.at.get("time", ())).any(axis=1)
+    if (none := undated & arm.duplicated(keep=False).to_numpy()).any():
+        title = quoted(sheet.title("time"))
+        raise sheet.error(f"no {title}, perhaps a total: leave it out, or fill it in", none)
     for n in sheet.unused():
         column, title = sheet.cells[n], sheet.titles[n]
         texts, of_arm = {*column.unique()} - {*_NOTHING}, column.groupby(arm.to_numpy())
@@ -594,40 +570,41 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     """Make of a row for each request a log, arm by arm: row j of each is one request."""
     import pandas as pd
 
-    columns: dict[str, dict[str, int]] = {"cost": {}, "score": {}, "": {}}
-    known = {*sheet.titles}
-    for n, title in enumerate(sheet.titles):
-        words = (("cost", _COST.fullmatch(title)), ("score", _SCORE.fullmatch(title)))
-        what, found = next((pair for pair in words if pair[1]), ("", None))
-        arm = next(filter(None, found.groups())).strip(" ()[]") if found else title
-        filled = [x for x in sheet.cells[n].iloc[:1000] if x not in _NOTHING]
-        known |= {arm}
-        numbers = sum(_is_number(x) or x.casefold() in _YES for x in filled)
-        if title and 2 * numbers > len(filled) and not {title, arm} & {*drop}:
-            if arm in columns[what]:
-                tell = f"two columns tell the {what or 'score'} of {quoted(arm)}; --drop one"
-                raise sheet.error(tell)
-            columns[what][arm] = n
     one_cost = sheet.columns.get("cost", "")
     if {*sheet.columns} - {"cost"} or (one_cost and not _number(one_cost, ".")[0] > 0):
         given = ",".join(f"{role}={title}" for role, title in sheet.columns.items())
         raise bad("columns", given, "cost with wide, a number: what every request costs")
-    costs, worded, bare = columns.values()
+    costs, worded, bare = (dict[str, int]() for _ in range(3))
+    known = {*sheet.titles}
+    for n, title in enumerate(sheet.titles):
+        arm, of = title, bare
+        if found := _OF_ARM.fullmatch(title):
+            arm = (found[2] or found[3]).strip(" ()[]")
+            of = costs if (found[1] or found[4]).lower().endswith("cost") else worded
+        filled = [x for x in sheet.cells[n].iloc[:1000] if x not in _NOTHING]
+        numbers = sum(_is_number(x) or x.casefold() in _YES for x in filled)
+        known |= {arm}
+        if title and 2 * numbers > len(filled) and not {title, arm} & {*drop}:
+            if arm in of:
+                what = "cost" if of is costs else "score"
+                raise sheet.error(f"two columns tell the {what} of {quoted(arm)}; --drop one")
+            of[arm] = n
     scores = worded if len(worded) > 1 else bare | worded
     costs = {} if one_cost else costs
     if costs:
         scores = {arm: n for arm, n in scores.items() if arm in costs or arm in worded}
     lacking = set[str]() if one_cost else {*scores} ^ {*costs}
     if len(scores) < 2 or lacking:
-        of = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
-        must = f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{of}"
+        of_one = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
+        must = (
+            f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{of_one}"
+        )
         raise sheet.error(f"it must have {must}; or say --columns cost=1: every request costs 1")
     numeric = [*scores.values(), *costs.values()]
     _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
     lacks = sheet.cells[numeric].apply(lambda x: x.str.casefold().isin([*_NOTHING, *_UNKNOWN]))
-    lacks = lacks.any(axis=1).to_numpy()
-    sheet.note(lacks, "left out: a request without a number of each arm")
-    sheet.cells = sheet.cells[~lacks]
+    without = "left out: a request without a number of each arm"
+    sheet.leave_out(lacks.any(axis=1).to_numpy(), without)
     titles = [sheet.titles[n] for n in numeric]
     shown = brief(", ".join(map(quoted, titles)))
     sheet.notes.append(f"a table of {len(sheet.cells):,} requests: {shown}")
@@ -647,41 +624,42 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
 
 def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> ArmsTable:
     """The instances of at least two arms that can be played, and what was left out."""
-    kind, counted = sheet.kind, sheet.title("pulls").lower()
-    reward = sheet.title("reward") or "reward"
-    pull = "request" if wide else "row" if kind == "log" else "pull"
-    pull = counted[:-1] if kind == "counts" and re.fullmatch(r"[a-z ]+s", counted) else pull
+    kind, reward = sheet.kind, sheet.title("reward") or "reward"
+    counted = re.fullmatch(r"([a-z ]+)s", sheet.title("pulls").lower())
+    pull = counted[1] if counted else "request" if wide else "row" if kind == "log" else "pull"
     is_count = kind == "counts" and _key(reward) in ("conversion", "conversions")
-    of_arm, amounts = rows.groupby("arm"), ["pulls", "reward", "cost"]
-    arms = of_arm[["instance", "name"]].first().join(of_arm[amounts].sum())
-    arms["line"] = of_arm["line"].first()
+    of_arm = rows.groupby("arm")
+    arms = of_arm[["instance", "name", "line"]].first()
+    arms = arms.join(of_arm[["pulls", "reward", "cost"]].sum())
     for x in ("reward", "cost"):  # rounding may lift the mean of equal values above them
         means = arms[x] / arms["pulls"].where(arms["pulls"] > 0, 1)
         arms[f"mean_{x}"] = np.minimum(means, of_arm[x].max()) if kind != "counts" else means
     arms["why"] = np.where(arms["cost"] > 0, "", "it cost nothing")
     arms.loc[arms["pulls"] == 0, "why"] = f"no {pull}s"
-    for name in arms["instance"][~arms["instance"].duplicated(keep=False)]:
-        raise bad(f"{sheet.source}, instance {quoted(name)}, number of arms", 1, "2 or more")
     playable = arms[arms["why"] == ""]
     is_alone = ~playable["instance"].duplicated(keep=False)
     arms.loc[playable.index[is_alone], "why"] = "alone in its instance"
-    out = arms.loc[arms["why"] != "", ["why", "name", "line"]].to_numpy(object).tolist()
-    out.sort(key=lambda row: row[0].startswith("alone"))
-    kept_out = [f"kept out, {why}: {quoted(name)} (line {at})" for why, name, at in out]
+    kept_out = list[str]()
+    for why, of in arms[arms["why"] != ""].groupby("why", sort=False):
+        each = (f"{quoted(x)} (line {at})" for x, at in zip(of["name"], of["line"], strict=True))
+        kept_out.append(brief(f"kept out, {why}: {', '.join(each)}"))
     arms = playable[~is_alone]
     if arms.empty:
-        raise sheet.error(f"{kept_out[0]}; two arms must have pulls, and a mean cost above 0")
-    is_bounded = is_count or "conversions" in sheet.columns
-    bounds = [_bound(sheet, rows, arms, x, wide, is_bounded) for x in ("reward", "cost")]
+        must = "two arms must have pulls, and a mean cost above 0"
+        raise sheet.error(f"{'; '.join(kept_out)}; {must}")
+    top = arms["mean_reward"].max()
+    if top > 1 and kind != "log" and (is_count or "conversions" in sheet.columns):
+        arm, say = arms["mean_reward"].idxmax(), "--columns reward=… has no such bound"
+        what = f"arm {quoted(arms['name'][arm])} has {top} conversions a pull, above the bound of 1"
+        raise sheet.error(f"{what}; {say}", (rows["arm"] == arm).to_numpy())
+    bounds = [_bound(sheet, rows, arms, x) for x in ("reward", "cost")]
     if kind == "counts" and of_arm.ngroups < len(rows):
         sheet.notes.append(f"{len(rows):,} rows summed to {of_arm.ngroups:,} arms")
-    sheet.notes += kept_out[:5]
-    sheet.notes += [f"kept out: {len(kept_out) - 5:,} more"] if len(kept_out) > 5 else []
     instances = arms.groupby("instance", sort=False)
     return ArmsTable(
         kind=kind,
         instances=tuple(_instance(kind, str(x), of, rows, bounds) for x, of in instances),
-        notes=tuple(sheet.notes),
+        notes=(*sheet.notes, *kept_out),
         reward_unit="conversions" if is_count else brief(reward, 40),
         cost_unit=currency or ("spent" if kind == "counts" else "cost"),
         sha256=sheet.sha256,
@@ -691,21 +669,12 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> Arms
     )
 
 
-def _bound(
-    sheet: _Sheet, rows: pd.DataFrame, arms: pd.DataFrame, name: str, wide: bool, is_bounded: bool
-) -> float:
+def _bound(sheet: _Sheet, rows: pd.DataFrame, arms: pd.DataFrame, name: str) -> float:
     """Of rewards or costs, one for the file; see :func:`read_arms`."""
     if sheet.kind == "log":
         return float(rows[name][rows["arm"].isin(arms.index)].max()) or 1.0
-    means, is_cost = arms[f"mean_{name}"], name == "cost"
-    top = float(means.max())
-    if top > 1 and is_bounded and not is_cost:
-        arm, say = quoted(arms["name"][means.idxmax()]), "--columns reward=… has no such bound"
-        at = (rows["arm"] == means.idxmax()).to_numpy()
-        raise sheet.error(
-            f"arm {arm} has {top} conversions a pull, above the bound of 1; {say}", at
-        )
-    is_small = is_cost and bool(sheet.columns or wide) and 0 < top < 0.1
+    top = float(arms[f"mean_{name}"].max())
+    is_small = name == "cost" and bool(sheet.columns) and 0 < top < 0.1
     return top / _SHARE if top > 1 or is_small else 1.0
 
 
@@ -713,22 +682,21 @@ def _instance(
     kind: str, name: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: Sequence[float]
 ) -> Instance:
     """The instance of these arms, with its evidence."""
-    evidence, log = Evidence(), list[tuple[FloatArray, FloatArray]]()
-    every = rows.groupby("arm")
-    parts = [every.get_group(arm) for arm in arms.index] if kind != "means" else []
-    if kind == "log":
-        log = [(x["reward"].to_numpy(), x["cost"].to_numpy()) for x in parts]
-    if kind != "means":
-        pulled, value, spent = (arms[x].to_numpy() for x in ("pulls", "reward", "cost"))
-        whole = bool(((value % 1 == 0) & (value <= pulled)).all())
-        whole = all(bool(((r == 0) | (r == 1)).all()) for r, _ in log) if log else whole
-        several = not log and any(len(x) > 1 for x in parts)
-        daily = tuple(map(_daily, parts)) if several else None
-        days = 0 if log else len({*np.concatenate([x["time"] for x in parts])} - {*_NOTHING})
-        evidence = Evidence(kind, pulled, value, spent, whole, daily, days)
+    names, log, evidence = tuple(arms["name"]), None, Evidence()
     reward, cost = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
-    names, of_log = tuple(arms["name"]), tuple(log) or None
-    return Instance(name, names, reward, cost, bounds[0], bounds[1], of_log, evidence)
+    if kind != "means":
+        every, own = rows.groupby("arm"), rows[rows["arm"].isin(arms.index)]
+        parts = [every.get_group(arm) for arm in arms.index]
+        totals = [arms[x].to_numpy() for x in ("pulls", "reward", "cost")]
+        if kind == "log":
+            log = tuple((x["reward"].to_numpy(), x["cost"].to_numpy()) for x in parts)
+            whole, daily, days = own["reward"].isin((0, 1)).all(), None, 0
+        else:
+            whole = ((totals[1] % 1 == 0) & (totals[1] <= totals[0])).all()
+            daily = tuple(map(_daily, parts)) if len(own) > len(arms) else None
+            days = len({*own["time"]} - {*_NOTHING})
+        evidence = Evidence(kind, *totals, bool(whole), daily, days)
+    return Instance(name, names, reward, cost, bounds[0], bounds[1], log, evidence)
 
 
 def _daily(rows: pd.DataFrame) -> Daily:
