@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import hashlib
 import io
 import itertools
@@ -16,7 +17,6 @@ import re
 import shlex
 import sys
 import unicodedata
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,10 +94,10 @@ class _Sheet:
     cells: pd.DataFrame  # its columns are numbers, in the order of the titles
     sha256: str | None = None
     path: str | None = None
-    columns: Mapping[str, Any] = field(default_factory=dict)  # as the user named them
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)  # as the user named them
     kind: str = "log"
-    at: dict[str, tuple[int, ...]] = field(default_factory=dict)  # the columns of each role
-    constant: dict[str, float] = field(default_factory=dict)  # what every pull costs
+    at: Mapping[str, Sequence[int]] = field(default_factory=dict)  # the columns of each role
+    constant: Mapping[str, float] = field(default_factory=dict)  # what every pull costs
     notes: list[str] = field(default_factory=list)
 
     def note(self, rows: Any, text: str) -> None:
@@ -107,7 +107,6 @@ class _Sheet:
             self.notes.append(f"line{'s' * (',' in lines)} {lines} {text}")
 
     def leave_out(self, rows: Any, why: str) -> None:
-        """Go on without these rows."""
         self.note(rows, why)
         self.cells = self.cells[~rows]
 
@@ -116,10 +115,7 @@ class _Sheet:
 
     def texts(self, role: str) -> pd.Series:
         """The cells of a role; those of several columns as ``a / b``."""
-        first, *more = (self.cells[n] for n in self.at[role])
-        for column in more:
-            first = first + " / " + column
-        return first
+        return functools.reduce(lambda x, y: x + " / " + y, (self.cells[n] for n in self.at[role]))
 
     def empty(self, columns: Iterable[int]) -> np.ndarray:
         """Of each row and these columns whether nothing stands there."""
@@ -179,15 +175,15 @@ def read_arms(
         raise bad("decimal", decimal, "'.' or ','")
     if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
         raise bad("drop", drop, "a list of names or cells ('' for rows without a name)")
-    columns = columns or {}
-    for role, title in columns.items():
+    named = {role: [x] if isinstance(x, str) else x for role, x in (columns or {}).items()}
+    for role, titles in named.items():
         if role not in _ROLES:
             raise bad("columns", role, f"one of {', '.join(PLAIN)}, conversions")
-        if not title or not all(isinstance(x, str) and x.strip() for x in [title, *title][-1:]):
-            raise bad("columns", title, f"the title of the column that is {role}")
+        if not titles or not all(isinstance(x, str) and x.strip() for x in titles):
+            raise bad("columns", titles, f"the title of the column that is {role}")
     is_frame = hasattr(source, "columns")
-    sheet = _of_frame(source) if is_frame else _of_file(source, columns, wide, encoding)
-    sheet.columns = columns
+    sheet = _of_frame(source) if is_frame else _of_file(source, named, wide, encoding)
+    sheet.columns = named
     if wide:
         _melt(sheet, drop)
     else:
@@ -225,41 +221,37 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
     except (OSError, ValueError, TypeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
-    is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    usual = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
-        text = content.decode(encoding or ("utf-16" if is_wide else "utf-8-sig"))
+        text = content.decode(encoding or usual)
     except (ValueError, LookupError):
         must = "text in UTF-8, saved as CSV (say --encoding, such as cp1252; of a workbook give the data frame)"
         raise bad("encoding" if encoding else "arms file", encoding or name, must) from None
-    tries = list[tuple[Any, ...]]()  # known headers by their line, then others by their cells
-    for sign in ",;\t|":
+    tries = list[tuple[int, str, list[str]]]()
+    for sign in "\t,;|":
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, skipinitialspace=True)
         with contextlib.suppress(csv.Error):
             for row in itertools.islice(filter("".join, reader), 60):
-                filled, end = len(row) - row.count(""), reader.line_num
-                if filled > 1 and (wide or _roles(row, columns)[2]):
-                    tries.append((0, end, end, sign, row))
-                    break
-                tries += [(1, -filled, end, sign, row)] * (filled > 1)
+                tries += [(reader.line_num, sign, row)] * (len(row) - row.count("") > 1)
     if not tries:
-        what = "no line has several cells" if text.strip(', ;\t|\r\n"') else "the file is empty"
-        raise InputError(f"{name}: {what}; it must have a header and rows of arms")
-    *_, end, sign, row = min(tries)
-    width, below = len(row), "".join(io.StringIO(text, newline="").readlines()[end:])
+        raise InputError(
+            f"{name}: no line has several cells; it must have a header and rows of arms"
+        )
+    known = [x for x in tries if wide or _roles(x[2], columns)[2]]
+    end, sign, row = min(known) if known else max(tries, key=lambda x: len(x[2]) - x[2].count(""))
+    # Lines above as empty ones, so that pandas counts those of the file
+    below = "\n" * end + "".join(io.StringIO(text, newline="").readlines()[end:])
     options: dict[str, Any] = {"header": None, "index_col": False, "sep": sign, "dtype": object}
     options |= {"na_filter": False, "skipinitialspace": True, "skip_blank_lines": False}
     try:
-        with warnings.catch_warnings(action="error"):
-            cells = pd.read_csv(io.StringIO(below), names=range(width + 1), **options).fillna("")
-    except pd.errors.EmptyDataError:
-        cells = pd.DataFrame(columns=range(width + 1), dtype=object)
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as problem:
-        what = f"not readable as CSV with a number of cells as in the header, {width}"
+        cells = pd.read_csv(io.StringIO(below), names=range(len(row) + 1), **options).iloc[end:]
+    except pd.errors.ParserError as problem:
+        what = f"not readable as CSV with a number of cells as in the header, {len(row)}"
         raise InputError(f"{name}: {what} ({' '.join(str(problem).split())})") from None
-    cells = cells.set_axis(np.arange(len(cells)) + end + 1).apply(lambda x: x.str.strip())
-    if (over := cells.pop(width) != "").any():
+    cells = cells.set_axis(cells.index + 1).fillna("").apply(lambda x: x.str.strip())
+    if (over := cells.pop(len(row)) != "").any():
         place = f"{name}, line {cells.index[over][0]}, number of cells"
-        raise bad(place, width + 1, f"at most {width}, as in the header")
+        raise bad(place, len(row) + 1, f"at most {len(row)}, as in the header")
     digest = hashlib.sha256(content).hexdigest()
     return _Sheet(name, [x.strip() for x in row], cells, digest, str(path))
 
@@ -274,29 +266,28 @@ def _key(text: str) -> str:
 
 
 def _roles(
-    titles: Sequence[str], columns: Mapping[str, Any]
-) -> tuple[dict[str, tuple[int, ...]], dict[str, float], list[str], str]:
+    titles: Sequence[str], columns: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, list[int]], dict[str, float], list[str], str]:
     """Each role's columns, what every pull costs, possible kinds, and what is not there."""
-    at, constant, keys = dict[str, tuple[int, ...]](), dict[str, float](), [*map(_key, titles)]
+    at, constant, keys = dict[str, list[int]](), dict[str, float](), [*map(_key, titles)]
     for key, given in columns.items():
-        role, whole = _ROLES[key], isinstance(given, str) and _key(given) in keys
-        found = list[list[int]]()
-        for part in [given] if whole else given.split("+") if isinstance(given, str) else given:
+        role, found = _ROLES[key], list[list[int]]()
+        is_joined = len(given) == 1 and _key(given[0]) not in keys
+        for part in given[0].split("+") if is_joined else given:
             same = [n for n, x in enumerate(titles) if x.strip() == part.strip()]
             found.append(same or [n for n, x in enumerate(keys) if x == _key(part)])
         if all(len(x) == 1 for x in found):
-            at[role] = tuple(x[0] for x in found)
-        elif found == [[]] and re.fullmatch(r"1|(?!0*\.?0*$)\d*\.?\d+", given):
-            constant[role] = float(given)
+            at[role] = [x[0] for x in found]
+        elif re.fullmatch("1" if role == "pulls" else r"(?=.*[1-9])\d*\.?\d+", "+".join(given)):
+            constant[role] = float(given[0])
         else:
-            return at, constant, [], f"{key}={given}"
-    named = {*at, *constant}
-    used = {*itertools.chain(*at.values())}
+            return at, constant, [], f"{key}={'+'.join(given)}"
+    named, used = {"over", *at, *constant}, {*itertools.chain(*at.values())}
     for n, title in enumerate(keys):
         role = _ROLES.get(title.replace(" ", "_"), "over")
-        if role not in {"over", *named} and n not in used:
-            at[role] = (*at.get(role, ()), n)
-    has = at.keys() | constant.keys() - {"pulls"}  # pulls=1: a log
+        if role not in named and n not in used:
+            at[role] = [*at.get(role, ()), n]
+    has = at.keys() | constant.keys() - {"pulls"}  # with pulls=1 every row is one
     kinds = [kind for kind, need in KINDS.items() if has.issuperset(need)]
     return at, constant, [x for x in kinds if (x, kinds[0]) != ("log", "counts")], ""
 
@@ -304,10 +295,8 @@ def _roles(
 def _find_roles(sheet: _Sheet) -> None:
     """Tell the sheet which columns are what, and what kind of file it is; or ask."""
     at, sheet.constant, kinds, problem = _roles(sheet.titles, sheet.columns)
-    if problem or not kinds:
+    if not kinds:
         raise _question(sheet, problem)
-    if sheet.cells.empty:
-        raise sheet.error("there is a header but no rows; it must have at least two arms")
     if len(kinds) > 1:
         raise sheet.error(f"the header fits {' and '.join(kinds)}; leave out columns of one")
     sheet.kind = kinds[0]
@@ -317,21 +306,16 @@ def _find_roles(sheet: _Sheet) -> None:
 
 def _question(sheet: _Sheet, problem: str) -> InputError:
     """What the columns are, with three samples each, and the command with a guess in each place."""
-    samples = {
-        title: [x for x in sheet.cells[n].iloc[:500].unique() if x]
-        for n, title in enumerate(sheet.titles)
-        if title
-    }
-    joined = {x: y if isinstance(y, str) else "+".join(y) for x, y in sheet.columns.items()}
-    given = {_ROLES[role]: title for role, title in joined.items()}
+    columns = zip(sheet.titles, sheet.cells.iloc[:500].items(), strict=True)
+    samples = {title: [x for x in cells.unique() if x] for title, (_, cells) in columns if title}
+    given = {_ROLES[role]: "+".join(titles) for role, titles in sheet.columns.items()}
     free = [title for title in samples if title not in given.values()]
     numbers = [x for x in free if any(map(_is_number, samples[x][:3]))]
     words = [x for x in free if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
     pairs = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
     for role, pattern in _GUESSES.items():
         pairs[role] = next((x for x in numbers if re.search(pattern, x)), "…")
-    pairs |= given
-    what = "which column is what"
+    pairs, what = pairs | given, "which column is what"
     if problem:
         pairs[_ROLES[problem.partition("=")[0]]] = "…"
         what = f"columns: {quoted(problem)} given; it must be a title of the file, that stands there once"
@@ -356,17 +340,16 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
         sheet.leave_out(found, "dropped, as --drop says")
     sheet.leave_out(sheet.empty(numeric).all(axis=1), "skipped: no numbers")
     if not (size := len(sheet.cells)):
-        raise sheet.error("no row is left; it must have at least two arms")
-    columns = [sheet.cells[n] for n in names]
-    if texts:  # the first filled cell of each row; of a log at its ends, for a prompt may begin so
-        first = sheet.cells[texts].replace("", np.nan).bfill(axis=1)[texts[0]].fillna("")
-        edge = {0, *range(max(size - 3, 0), size)} if sheet.kind == "log" else range(size)
-        columns.append(first.iloc[sorted(edge)])
-    for column in columns:
-        if called := [x for x in column.unique() if _TOTAL.fullmatch(x)]:
-            at = sheet.cells.index == column.index[column == called[0]][0]
-            say = f"--drop {shlex.quote(called[0])} leaves it out"
-            raise sheet.error(f"{quoted(called[0])} is called a total; {say}", at)
+        raise sheet.error("there is a header but no rows; it must have at least two arms")
+    # The first filled cell of each row; of a log at its ends, for a prompt may begin so
+    first = sheet.cells[texts].replace("", np.nan).bfill(axis=1).iloc[:, :1].fillna("")
+    edge = {0, *range(max(size - 3, 0), size)} if sheet.kind == "log" else range(size)
+    for column in (*sheet.cells[[*names]].items(), *first.iloc[sorted(edge)].items()):
+        called = column[1].unique()
+        for text in filter(_TOTAL.fullmatch, called):
+            say = f"--drop {shlex.quote(text)} leaves it out"
+            at = (sheet.cells[[*names, *texts]] == text).any(axis=1).to_numpy()
+            raise sheet.error(f"{quoted(text)} is called a total; {say}", at)
     if (nameless := sheet.empty(names).any(axis=1)).any():
         raise sheet.error("no name, perhaps a total; --drop '' leaves such rows out", nameless)
 
@@ -388,32 +371,27 @@ def _is_number(text: str) -> bool:
     return not all(math.isnan(_number(text, sign)[0]) for sign in ".,")
 
 
-def _decimal(sheet: _Sheet, columns: Mapping[str, pd.Series]) -> str:
-    """The sign by which all cells can be read, pulls as whole numbers; asked if both can, and differ."""
-    every = [(role, x) for role, texts in columns.items() for x in texts.unique()]
+def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray], str]:
+    """The columns of numbers by role, and their currency.
+
+    The decimal sign is the one by which all cells can be read, pulls as whole numbers.
+    """
+    import pandas as pd
+
+    columns = {role: sheet.texts(role) for role in NUMERIC if role in sheet.at}
+    every = [(role, text) for role, column in columns.items() for text in column.unique()]
     every = [(role, x) for role, x in every if x not in _NOTHING and x.casefold() not in _YES]
 
     def reads(sign: str) -> bool:
         values = ((role, _number(text, sign)[0]) for role, text in every)
         return all(x == x and (role != "pulls" or x % 1 == 0) for role, x in values)
 
-    if not reads(","):
-        return "."
-    if not reads("."):
-        return ","
-    for _, text in every:
+    fits = decimal or ",."[not reads(",") : 1 + reads(".")]
+    for _, text in every if fits == ",." else ():
         if _number(text, ".") != _number(text, ","):
             raise sheet.error(f"{quoted(text)} reads in two ways; say --decimal . or --decimal ,")
-    return "."
-
-
-def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray], str]:
-    """The columns of numbers by role, and their currency; pandas reads what is plain."""
-    import pandas as pd
-
+    sign = "," if fits == "," else "."
     numbers, currencies = dict[str, FloatArray](), set[str]()
-    columns = {role: sheet.texts(role) for role in NUMERIC if role in sheet.at}
-    sign = decimal or _decimal(sheet, columns)
     for role, column in columns.items():
         plain = pd.to_numeric(
             column if sign == "." else column.where(column == ""), errors="coerce"
