@@ -49,6 +49,7 @@ KINDS = {
     "means": ("name", "mean_reward", "mean_cost"),
     "log": ("name", "reward", "cost"),
 }
+_AMOUNTS = ["pulls", "reward", "cost"]
 NUMERIC = ("pulls", "reward", "cost", "mean_reward", "mean_cost")
 _NOTHING, _UNKNOWN = ("", "-", "--", "–", "—"), ("na", "n/a", "#n/a", "nan", "null", "none")
 _YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
@@ -175,7 +176,7 @@ def read_arms(
         raise bad("decimal", decimal, "'.' or ','")
     if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
         raise bad("drop", drop, "a list of names or cells ('' for rows without a name)")
-    named = {role: [x] if isinstance(x, str) else x for role, x in (columns or {}).items()}
+    named = {x: y if isinstance(y, (list, tuple)) else [y] for x, y in (columns or {}).items()}
     for role, titles in named.items():
         if role not in _ROLES:
             raise bad("columns", role, f"one of {', '.join(PLAIN)}, conversions")
@@ -386,11 +387,11 @@ def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray],
         values = ((role, _number(text, sign)[0]) for role, text in every)
         return all(x == x and (role != "pulls" or x % 1 == 0) for role, x in values)
 
-    fits = decimal or ",."[not reads(",") : 1 + reads(".")]
-    for _, text in every if fits == ",." else ():
-        if _number(text, ".") != _number(text, ","):
+    sign = decimal or ("," if reads(",") else ".")
+    if not decimal and sign == "," and reads("."):
+        sign = "."
+        for text in (x for _, x in every if _number(x, ".") != _number(x, ",")):
             raise sheet.error(f"{quoted(text)} reads in two ways; say --decimal . or --decimal ,")
-    sign = "," if fits == "," else "."
     numbers, currencies = dict[str, FloatArray](), set[str]()
     for role, column in columns.items():
         plain = pd.to_numeric(
@@ -427,12 +428,11 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
         raise bad(place, column[wrong].iloc[0], f"{must} (or say --decimal)")
     if counts and re.search(_OF_ONE, title.replace("_", " ")):
         raise bad("columns", f"{role}={title}", "a total of all pulls, no mean, rate or percent")
-    parts = [x for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
-    units = [_PARTS[x] for x in parts] or [100.0] * bool(percent.any())
-    if role == "pulls" or not units:
-        return values
-    sheet.notes.append(f"{quoted(title)} is divided by {units[0]:,.0f}")
-    return values / units[0]
+    units = [_PARTS[x] for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
+    unit = 1.0 if role == "pulls" else [*units, 100.0 if percent.any() else 1.0][0]
+    if unit != 1:
+        sheet.notes.append(f"{quoted(title)} is divided by {unit:,.0f}")
+    return values / unit
 
 
 def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
@@ -453,8 +453,6 @@ def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
         unpaid = sheet.empty(sheet.at["cost"]).all(axis=1) & (rows["pulls"] > 0).to_numpy()
         if unpaid.any():
             raise sheet.error("pulls, and no cost; write what they cost, or 0", unpaid)
-    for role in ("name", "instance"):
-        _check_names(sheet, rows[role])
     rows["arm"] = rows.groupby(["instance", "name"], sort=False).ngroup()
     if sheet.columns:
         used = (f"{role} = {quoted(sheet.titles[n])}" for role, x in sheet.at.items() for n in x)
@@ -464,14 +462,18 @@ def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
     return rows, currency
 
 
-# --- Guards: rows that are sums, and rows or names that cannot be told apart
+# --- Guards: what may be another number than it looks
 
 
 def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
-    """Refuse what may be another number than it looks."""
+    """Refuse names that look the same, sums, several currencies, and rows that are no pulls or arms."""
     kind, again = sheet.kind, rows["arm"].nunique() < len(rows)
-    if kind != "means":
-        _refuse_sum(sheet, rows)
+    for role in ("name", "instance"):
+        _check_names(sheet, rows[role])
+    if kind != "means" and (total := _is_sum(rows)).any():
+        name = rows["name"][total].iloc[0]
+        say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
+        raise sheet.error(f"{quoted(name)} is the sum of other rows; {say}", total)
     for n in () if wide else sheet.unused():
         texts, title = {*sheet.cells[n].unique()} - {*_NOTHING}, sheet.titles[n]
         if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
@@ -491,21 +493,6 @@ def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
         _check_apart(sheet, rows["arm"])
 
 
-def _refuse_sum(sheet: _Sheet, rows: pd.DataFrame) -> None:
-    """Refuse a row that is the sum of all others, in every number that differs between rows."""
-    every = (rows[x].to_numpy() for x in ("pulls", "reward", "cost"))
-    amounts = np.array([x for x in every if x.min() < x.max()])
-    if len(amounts) < 2 or len(rows) < 3:
-        return
-    rest = amounts.sum(axis=1, keepdims=True) - amounts
-    is_sum = ((np.abs(amounts - rest) <= _CLOSE * rest) | (amounts == 0)).all(axis=0)
-    is_sum &= (amounts > 0).sum(axis=0) > 1
-    if is_sum.any() and (amounts > 0).any(axis=0).sum() > 2:
-        name = rows["name"][is_sum].iloc[0]
-        say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
-        raise sheet.error(f"{quoted(name)} is the sum of other rows; {say}", is_sum)
-
-
 def _check_names(sheet: _Sheet, column: pd.Series) -> None:
     """Names that look the same, and ids that a spreadsheet rounded, are refused."""
     seen = dict[str, str]()
@@ -514,8 +501,18 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
             what = f"{text!a} and {other!a} look the same; write them alike, or apart"
             raise sheet.error(what if text else "no instance", (column == text).to_numpy())
         if re.fullmatch(_ROUNDED, text):
-            what = f"{quoted(text)} is an id that a spreadsheet rounded; it must be whole"
-            raise sheet.error(what)
+            raise sheet.error(
+                f"{quoted(text)} is an id that a spreadsheet rounded; it must be whole"
+            )
+
+
+def _is_sum(rows: pd.DataFrame) -> np.ndarray:
+    """Of each row whether it is the sum of all others, in every number that differs between rows."""
+    amounts = rows[_AMOUNTS].to_numpy().T
+    amounts = amounts[amounts.min(axis=1) < amounts.max(axis=1)]
+    rest, is_there = amounts.sum(axis=1, keepdims=True) - amounts, amounts > 0
+    is_sum = ((np.abs(amounts - rest) <= _CLOSE * rest) | ~is_there).all(axis=0)
+    return is_sum & (is_there.sum(axis=0) > 1) & (is_there.any(axis=0).sum() > 2)
 
 
 def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
@@ -529,16 +526,14 @@ def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     for n in sheet.unused():
         column, title = sheet.cells[n], sheet.titles[n]
         texts, of_arm = {*column.unique()} - {*_NOTHING}, column.groupby(arm.to_numpy())
-        is_id = re.search(r"(?i)\b(id|nr|no)\b", title)
-        is_amount = all(map(_is_number, texts)) and not is_id
-        if of_arm.nunique().max() > 1 and (
-            not is_amount or of_arm.agg(frozenset).nunique() == 1  # the same for each arm
-        ):
+        is_id = re.search(r"(?i)\b(id|nr|no)\b", title) or not all(map(_is_number, texts))
+        is_kind = is_id or of_arm.agg(frozenset).nunique() == 1  # the same ones for each arm
+        if is_kind and of_arm.nunique().max() > 1:
+            ways = (f"name={title}+{sheet.title('name')}", f"over={title}", f"time={title}")
+            apart, over, day = map(shlex.quote, ways)
             differ = f"{quoted(title)} ({brief(', '.join(sorted(texts)), 60)})"
-            apart, over = f"name={title}+{sheet.title('name')}", f"over={title}"
-            say = f"{shlex.quote(apart)} makes arms of them, {shlex.quote(over)} sums them"
-            day = shlex.quote(f"time={title}")
-            raise sheet.error(f"rows of one name differ in {differ}: --columns {say}, {day} days")
+            say = f"{apart} makes arms of them, {over} sums them, {day} days"
+            raise sheet.error(f"rows of one name differ in {differ}: --columns {say}")
 
 
 # --- A table of requests
@@ -548,9 +543,9 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     """Make of a row for each request a log, arm by arm: row j of each is one request."""
     import pandas as pd
 
-    one_cost = sheet.columns.get("cost", "")
+    one_cost = "+".join(sheet.columns.get("cost", ()))
     if {*sheet.columns} - {"cost"} or (one_cost and not _number(one_cost, ".")[0] > 0):
-        given = ",".join(f"{role}={title}" for role, title in sheet.columns.items())
+        given = ",".join(f"{role}={'+'.join(titles)}" for role, titles in sheet.columns.items())
         raise bad("columns", given, "cost with wide, a number: what every request costs")
     costs, worded, bare = (dict[str, int]() for _ in range(3))
     known = {*sheet.titles}
@@ -559,41 +554,38 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
         if found := _OF_ARM.fullmatch(title):
             arm = (found[2] or found[3]).strip(" ()[]")
             of = costs if (found[1] or found[4]).lower().endswith("cost") else worded
+        known |= {arm}
         filled = [x for x in sheet.cells[n].iloc[:1000] if x not in _NOTHING]
         numbers = sum(_is_number(x) or x.casefold() in _YES for x in filled)
-        known |= {arm}
         if title and 2 * numbers > len(filled) and not {title, arm} & {*drop}:
-            if arm in of:
+            if of.setdefault(arm, n) != n:
                 what = "cost" if of is costs else "score"
                 raise sheet.error(f"two columns tell the {what} of {quoted(arm)}; --drop one")
-            of[arm] = n
     scores = worded if len(worded) > 1 else bare | worded
     costs = {} if one_cost else costs
     if costs:
         scores = {arm: n for arm, n in scores.items() if arm in costs or arm in worded}
     lacking = set[str]() if one_cost else {*scores} ^ {*costs}
     if len(scores) < 2 or lacking:
-        of_one = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
-        must = (
-            f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{of_one}"
-        )
+        lack = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
+        must = f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{lack}"
         raise sheet.error(f"it must have {must}; or say --columns cost=1: every request costs 1")
     numeric = [*scores.values(), *costs.values()]
+    sheet.at = {"arms": numeric}
+    unused = ", ".join(sheet.titles[n] for n in sheet.unused())
     _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
     lacks = sheet.cells[numeric].apply(lambda x: x.str.casefold().isin([*_NOTHING, *_UNKNOWN]))
     without = "left out: a request without a number of each arm"
     sheet.leave_out(lacks.any(axis=1).to_numpy(), without)
-    titles = [sheet.titles[n] for n in numeric]
-    shown = brief(", ".join(map(quoted, titles)))
+    shown = brief(", ".join(quoted(sheet.titles[n]) for n in numeric))
     sheet.notes.append(f"a table of {len(sheet.cells):,} requests: {shown}")
-    if unused := ", ".join(x for x in sheet.titles if x and x not in titles):
-        sheet.notes.append(f"columns not used: {quoted(unused)}")
+    sheet.notes += [f"columns not used: {quoted(unused)}"] * bool(unused)
     names = np.array([*scores], object).repeat(len(sheet.cells))
     parts = [pd.concat([sheet.cells[x[arm]] for arm in scores]) for x in (scores, costs) if x]
     long = dict(enumerate(np.asarray(part) for part in [names, *parts]))
     sheet.cells = pd.DataFrame(long, index=parts[0].index)
     sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(long)]
-    sheet.at = {role: (n,) for n, role in enumerate(KINDS["log"][: len(long)])}
+    sheet.at = {role: [n] for n, role in enumerate(KINDS["log"][: len(long)])}
     sheet.columns, sheet.constant = {}, {"cost": float(one_cost)} if one_cost else {}
 
 
@@ -607,21 +599,18 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> Arms
     pull = counted[1] if counted else "request" if wide else "row" if kind == "log" else "pull"
     is_count = kind == "counts" and _key(reward) in ("conversion", "conversions")
     of_arm = rows.groupby("arm")
-    arms = of_arm[["instance", "name", "line"]].first()
-    arms = arms.join(of_arm[["pulls", "reward", "cost"]].sum())
+    arms = of_arm[["instance", "name", "line"]].first().join(of_arm[_AMOUNTS].sum())
     for x in ("reward", "cost"):  # rounding may lift the mean of equal values above them
-        means = arms[x] / arms["pulls"].where(arms["pulls"] > 0, 1)
+        means = arms[x] / arms["pulls"].clip(lower=1)
         arms[f"mean_{x}"] = np.minimum(means, of_arm[x].max()) if kind != "counts" else means
-    arms["why"] = np.where(arms["cost"] > 0, "", "it cost nothing")
-    arms.loc[arms["pulls"] == 0, "why"] = f"no {pull}s"
-    playable = arms[arms["why"] == ""]
-    is_alone = ~playable["instance"].duplicated(keep=False)
-    arms.loc[playable.index[is_alone], "why"] = "alone in its instance"
-    kept_out = list[str]()
-    for why, of in arms[arms["why"] != ""].groupby("why", sort=False):
+    played = ((arms["pulls"] > 0) & (arms["cost"] > 0)).groupby(arms["instance"]).transform("sum")
+    reasons = {f"no {pull}s": arms["pulls"] == 0, "it cost nothing": arms["cost"] == 0}
+    reasons["alone in its instance"] = played < 2
+    arms["why"] = np.select([*reasons.values()], [*reasons], "")
+    out, arms, kept_out = arms[arms["why"] != ""], arms[arms["why"] == ""], list[str]()
+    for why, of in out.groupby("why", sort=False):
         each = (f"{quoted(x)} (line {at})" for x, at in zip(of["name"], of["line"], strict=True))
         kept_out.append(brief(f"kept out, {why}: {', '.join(each)}"))
-    arms = playable[~is_alone]
     if arms.empty:
         must = "two arms must have pulls, and a mean cost above 0"
         raise sheet.error(f"{'; '.join(kept_out)}; {must}")
@@ -630,9 +619,10 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> Arms
         arm, say = arms["mean_reward"].idxmax(), "--columns reward=… has no such bound"
         what = f"arm {quoted(arms['name'][arm])} has {top} conversions a pull, above the bound of 1"
         raise sheet.error(f"{what}; {say}", (rows["arm"] == arm).to_numpy())
-    bounds = [_bound(sheet, rows, arms, x) for x in ("reward", "cost")]
     if kind == "counts" and of_arm.ngroups < len(rows):
         sheet.notes.append(f"{len(rows):,} rows summed to {of_arm.ngroups:,} arms")
+    rows = rows[rows["arm"].isin(arms.index)]
+    bounds = [_bound(sheet, rows, arms, x) for x in ("reward", "cost")]
     instances = arms.groupby("instance", sort=False)
     return ArmsTable(
         kind=kind,
@@ -650,7 +640,7 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> Arms
 def _bound(sheet: _Sheet, rows: pd.DataFrame, arms: pd.DataFrame, name: str) -> float:
     """Of rewards or costs, one for the file; see :func:`read_arms`."""
     if sheet.kind == "log":
-        return float(rows[name][rows["arm"].isin(arms.index)].max()) or 1.0
+        return float(rows[name].max()) or 1.0
     top = float(arms[f"mean_{name}"].max())
     is_small = name == "cost" and bool(sheet.columns) and 0 < top < 0.1
     return top / _SHARE if top > 1 or is_small else 1.0
@@ -660,25 +650,25 @@ def _instance(
     kind: str, name: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: Sequence[float]
 ) -> Instance:
     """The instance of these arms, with its evidence."""
-    names, log, evidence = tuple(arms["name"]), None, Evidence()
-    reward, cost = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
+    log, evidence = None, Evidence()
     if kind != "means":
-        every, own = rows.groupby("arm"), rows[rows["arm"].isin(arms.index)]
-        parts = [every.get_group(arm) for arm in arms.index]
-        totals = [arms[x].to_numpy() for x in ("pulls", "reward", "cost")]
+        own = rows[rows["arm"].isin(arms.index)]
+        parts = [rows.loc[of] for of in own.groupby("arm").groups.values()]
+        pulled, value, spent = (arms[x].to_numpy() for x in _AMOUNTS)
+        whole, daily, days = ((value % 1 == 0) & (value <= pulled)).all(), None, 0
         if kind == "log":
             log = tuple((x["reward"].to_numpy(), x["cost"].to_numpy()) for x in parts)
-            whole, daily, days = own["reward"].isin((0, 1)).all(), None, 0
+            whole = own["reward"].isin((0, 1)).all()
         else:
-            whole = ((totals[1] % 1 == 0) & (totals[1] <= totals[0])).all()
             daily = tuple(map(_daily, parts)) if len(own) > len(arms) else None
             days = len({*own["time"]} - {*_NOTHING})
-        evidence = Evidence(kind, *totals, bool(whole), daily, days)
-    return Instance(name, names, reward, cost, bounds[0], bounds[1], log, evidence)
+        evidence = Evidence(kind, pulled, value, spent, bool(whole), daily, days)
+    means = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
+    return Instance(name, tuple(arms["name"]), *means, *bounds, log, evidence)
 
 
 def _daily(rows: pd.DataFrame) -> Daily:
     """An arm's rows of one day summed; without days each row stands for itself."""
     if (rows["time"] != "").any():
-        rows = rows.groupby("time")[["pulls", "reward", "cost"]].sum()
-    return Daily(*(rows[x].to_numpy() for x in ("pulls", "reward", "cost")))
+        rows = rows.groupby("time")[_AMOUNTS].sum()
+    return Daily(*(rows[x].to_numpy() for x in _AMOUNTS))
