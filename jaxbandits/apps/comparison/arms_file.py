@@ -126,10 +126,13 @@ class _Sheet:
         used = {"", *(self.titles[n] for n in itertools.chain(*self.at.values()))}
         return [n for n, title in enumerate(self.titles) if title not in used]
 
-    def error(self, text: str, rows: Any = None) -> InputError:
-        """The error of this file, or of the first of some rows."""
-        place = "" if rows is None else f", line {self.cells.index[int(np.argmax(rows))]}"
-        return InputError(f"{self.source}{place}: {text}")
+    def refuse(self, rows: Any, text: str) -> None:
+        """Raise the error of the first of these rows, if there are any."""
+        if np.any(rows):
+            raise self.error(f"line {self.cells.index[int(np.argmax(rows))]}: {text}", ", ")
+
+    def error(self, text: str, between: str = ": ") -> InputError:
+        return InputError(f"{self.source}{between}{text}")
 
 
 def read_arms(
@@ -144,9 +147,8 @@ def read_arms(
     """Read arms: means as given, counts (reward / pulls and cost / pulls), or a log's averages.
 
     In a file of counts the rows of a name are summed (days); in a log each row is a pull. Arms
-    without pulls or cost are kept out, and told. The bounds that divide rewards and costs into
-    [0, 1] are one pair for the file: the largest value (log), or 1, or the largest mean / 0.99
-    where that is above 1.
+    without pulls or cost are kept out, and told. One pair of bounds divides the file's rewards and
+    costs into [0, 1]: the largest value (log), or 1, or the largest mean / 0.99 where that is above.
 
     Args:
         source: a CSV file, ``-`` for standard input, or a pandas data frame.
@@ -156,14 +158,14 @@ def read_arms(
             what every pull costs; ``pulls="1"``: every row is a pull. ``conversions`` is a reward
             that a pull brings once at most.
         drop: rows of this name, or else with this cell, are left out; with wide columns, too.
-        wide: the file is a table of requests: a row is one, that all arms were tried on; an arm has
-            a column of what it brought, and one of what that cost (``gpt4`` and ``gpt4_cost``).
+        wide: a row is a request that all arms were tried on; an arm has a column of what it
+            brought, and one of what that cost (``gpt4`` and ``gpt4_cost``).
         decimal: the decimal sign, "." or ","; None: the one by which all cells can be read.
         encoding: of the file's text; None for UTF-8, and for UTF-16 with its mark.
 
     Raises:
-        InputError: columns are not known (the message has all of them, and a command); a cell is
-            not what it must be; a row may be a total; rows or names cannot be told apart.
+        InputError: columns are not known (the message has all of them, and a command), a cell is
+            not what it must be, or rows may be totals or one arm twice.
 
     Example:
         >>> import pandas
@@ -235,9 +237,7 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
             for row in itertools.islice(filter("".join, reader), 60):
                 tries += [(reader.line_num, sign, row)] * (len(row) - row.count("") > 1)
     if not tries:
-        raise InputError(
-            f"{name}: no line has several cells; it must have a header and rows of arms"
-        )
+        raise InputError(f"{name}: no line has several cells; it must have a header, and arms")
     known = [x for x in tries if wide or _roles(x[2], columns)[2]]
     end, sign, row = min(known) if known else max(tries, key=lambda x: len(x[2]) - x[2].count(""))
     # Lines above as empty ones, so that pandas counts those of the file
@@ -268,8 +268,8 @@ def _key(text: str) -> str:
 
 def _roles(
     titles: Sequence[str], columns: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, list[int]], dict[str, float], list[str], str]:
-    """Each role's columns, what every pull costs, possible kinds, and what is not there."""
+) -> tuple[dict[str, list[int]], dict[str, float], str, str]:
+    """Each role's columns, what every pull costs, the kind of file, and what is not there."""
     at, constant, keys = dict[str, list[int]](), dict[str, float](), [*map(_key, titles)]
     for key, given in columns.items():
         role, found = _ROLES[key], list[list[int]]()
@@ -282,25 +282,22 @@ def _roles(
         elif re.fullmatch("1" if role == "pulls" else r"(?=.*[1-9])\d*\.?\d+", "+".join(given)):
             constant[role] = float(given[0])
         else:
-            return at, constant, [], f"{key}={'+'.join(given)}"
+            return at, constant, "", f"{key}={'+'.join(given)}"
     named, used = {"over", *at, *constant}, {*itertools.chain(*at.values())}
     for n, title in enumerate(keys):
         role = _ROLES.get(title.replace(" ", "_"), "over")
         if role not in named and n not in used:
             at[role] = [*at.get(role, ()), n]
     has = at.keys() | constant.keys() - {"pulls"}  # with pulls=1 every row is one
-    kinds = [kind for kind, need in KINDS.items() if has.issuperset(need)]
-    return at, constant, [x for x in kinds if (x, kinds[0]) != ("log", "counts")], ""
+    kind = next((kind for kind, need in KINDS.items() if has.issuperset(need)), "")
+    return at, constant, kind, ""
 
 
 def _find_roles(sheet: _Sheet) -> None:
     """Tell the sheet which columns are what, and what kind of file it is; or ask."""
-    at, sheet.constant, kinds, problem = _roles(sheet.titles, sheet.columns)
-    if not kinds:
+    at, sheet.constant, sheet.kind, problem = _roles(sheet.titles, sheet.columns)
+    if not sheet.kind:
         raise _question(sheet, problem)
-    if len(kinds) > 1:
-        raise sheet.error(f"the header fits {' and '.join(kinds)}; leave out columns of one")
-    sheet.kind = kinds[0]
     roles = (*KINDS[sheet.kind], "instance", "time", "over")
     sheet.at = {role: at[role] for role in roles if role in at}
 
@@ -345,14 +342,13 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     # The first filled cell of each row; of a log at its ends, for a prompt may begin so
     first = sheet.cells[texts].replace("", np.nan).bfill(axis=1).iloc[:, :1].fillna("")
     edge = {0, *range(max(size - 3, 0), size)} if sheet.kind == "log" else range(size)
-    for column in (*sheet.cells[[*names]].items(), *first.iloc[sorted(edge)].items()):
-        called = column[1].unique()
-        for text in filter(_TOTAL.fullmatch, called):
+    for _, column in (*sheet.cells[[*names]].items(), *first.iloc[sorted(edge)].items()):
+        for text in filter(_TOTAL.fullmatch, column.unique()):
             say = f"--drop {shlex.quote(text)} leaves it out"
-            at = (sheet.cells[[*names, *texts]] == text).any(axis=1).to_numpy()
-            raise sheet.error(f"{quoted(text)} is called a total; {say}", at)
-    if (nameless := sheet.empty(names).any(axis=1)).any():
-        raise sheet.error("no name, perhaps a total; --drop '' leaves such rows out", nameless)
+            at = (sheet.cells[[*names, *texts]] == text).any(axis=1)
+            sheet.refuse(at, f"{quoted(text)} is called a total; {say}")
+    nameless = "no name, perhaps a total; --drop '' leaves such rows out"
+    sheet.refuse(sheet.empty(names).any(axis=1), nameless)
 
 
 # --- Numbers
@@ -394,9 +390,8 @@ def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray],
             raise sheet.error(f"{quoted(text)} reads in two ways; say --decimal . or --decimal ,")
     numbers, currencies = dict[str, FloatArray](), set[str]()
     for role, column in columns.items():
-        plain = pd.to_numeric(
-            column if sign == "." else column.where(column == ""), errors="coerce"
-        )
+        pointed = column if sign == "." else column.where(column == "")
+        plain = pd.to_numeric(pointed, errors="coerce")
         read = {text: _number(text, sign) for text in column[plain.isna()].unique()}
         others = column.map({text: value for text, (value, _) in read.items()})
         percent = column.isin([text for text, (_, unit) in read.items() if unit == "%"])
@@ -451,12 +446,8 @@ def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
         sheet.notes.append(f"every pull costs {constant:g} ({role}), as --columns says")
     if sheet.kind == "counts" and "cost" in sheet.at:
         unpaid = sheet.empty(sheet.at["cost"]).all(axis=1) & (rows["pulls"] > 0).to_numpy()
-        if unpaid.any():
-            raise sheet.error("pulls, and no cost; write what they cost, or 0", unpaid)
+        sheet.refuse(unpaid, "pulls, and no cost; write what they cost, or 0")
     rows["arm"] = rows.groupby(["instance", "name"], sort=False).ngroup()
-    if sheet.columns:
-        used = (f"{role} = {quoted(sheet.titles[n])}" for role, x in sheet.at.items() for n in x)
-        sheet.notes.append(f"columns: {', '.join(used)}")
     if unused := ", ".join(sheet.titles[n] for n in sheet.unused()):
         sheet.notes.append(f"columns not used: {quoted(unused)}")
     return rows, currency
@@ -473,7 +464,7 @@ def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
     if kind != "means" and (total := _is_sum(rows)).any():
         name = rows["name"][total].iloc[0]
         say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
-        raise sheet.error(f"{quoted(name)} is the sum of other rows; {say}", total)
+        sheet.refuse(total, f"{quoted(name)} is the sum of other rows; {say}")
     for n in () if wide else sheet.unused():
         texts, title = {*sheet.cells[n].unique()} - {*_NOTHING}, sheet.titles[n]
         if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
@@ -486,9 +477,8 @@ def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
             what = "every name has one row for each day" if again else "no name has two rows"
             say = "Say --columns pulls=… (what counts them), or pulls=1"
             raise sheet.error(f"{what}: is a row one pull? {say}")
-    if kind == "means" and again:
-        name = rows["name"][rows["arm"].duplicated()].iloc[0]
-        raise bad(f"{sheet.source}, name", name, "another name, for several rows have this one")
+    if kind == "means":
+        sheet.refuse(rows.duplicated("arm"), "a row above has this name; it must have another name")
     if kind == "counts" and again:
         _check_apart(sheet, rows["arm"])
 
@@ -499,11 +489,9 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
     for text in column.unique():
         if (other := seen.setdefault(_key(text), text)) != text or text in _NOTHING:
             what = f"{text!a} and {other!a} look the same; write them alike, or apart"
-            raise sheet.error(what if text else "no instance", (column == text).to_numpy())
+            sheet.refuse(column == text, what if text else "no instance")
         if re.fullmatch(_ROUNDED, text):
-            raise sheet.error(
-                f"{quoted(text)} is an id that a spreadsheet rounded; it must be whole"
-            )
+            sheet.refuse(column == text, f"{quoted(text)} is an id that a spreadsheet rounded")
 
 
 def _is_sum(rows: pd.DataFrame) -> np.ndarray:
@@ -517,12 +505,10 @@ def _is_sum(rows: pd.DataFrame) -> np.ndarray:
 
 def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     """Rows of one arm are summed only if nothing but a day tells them apart, or on demand."""
-    if (twice := sheet.cells.duplicated().to_numpy()).any():
-        raise sheet.error("equal to a row above in every cell; leave one out", twice)
-    undated = sheet.empty(sheet.at.get("time", ())).any(axis=1)
-    if (none := undated & arm.duplicated(keep=False).to_numpy()).any():
-        title = quoted(sheet.title("time"))
-        raise sheet.error(f"no {title}, perhaps a total: leave it out, or fill it in", none)
+    sheet.refuse(sheet.cells.duplicated(), "equal to a row above in every cell; leave one out")
+    undated = sheet.empty(sheet.at.get("time", ())).any(axis=1) & arm.duplicated(keep=False)
+    no_day = f"no {quoted(sheet.title('time'))}, perhaps a total: leave it out, or fill it in"
+    sheet.refuse(undated, no_day)
     for n in sheet.unused():
         column, title = sheet.cells[n], sheet.titles[n]
         texts, of_arm = {*column.unique()} - {*_NOTHING}, column.groupby(arm.to_numpy())
@@ -558,9 +544,10 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
         filled = [x for x in sheet.cells[n].iloc[:1000] if x not in _NOTHING]
         numbers = sum(_is_number(x) or x.casefold() in _YES for x in filled)
         if title and 2 * numbers > len(filled) and not {title, arm} & {*drop}:
-            if of.setdefault(arm, n) != n:
+            if arm in of:
                 what = "cost" if of is costs else "score"
                 raise sheet.error(f"two columns tell the {what} of {quoted(arm)}; --drop one")
+            of[arm] = n
     scores = worded if len(worded) > 1 else bare | worded
     costs = {} if one_cost else costs
     if costs:
@@ -618,23 +605,16 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> Arms
     if top > 1 and kind != "log" and (is_count or "conversions" in sheet.columns):
         arm, say = arms["mean_reward"].idxmax(), "--columns reward=… has no such bound"
         what = f"arm {quoted(arms['name'][arm])} has {top} conversions a pull, above the bound of 1"
-        raise sheet.error(f"{what}; {say}", (rows["arm"] == arm).to_numpy())
+        sheet.refuse(rows["arm"] == arm, f"{what}; {say}")
     if kind == "counts" and of_arm.ngroups < len(rows):
         sheet.notes.append(f"{len(rows):,} rows summed to {of_arm.ngroups:,} arms")
     rows = rows[rows["arm"].isin(arms.index)]
     bounds = [_bound(sheet, rows, arms, x) for x in ("reward", "cost")]
-    instances = arms.groupby("instance", sort=False)
-    return ArmsTable(
-        kind=kind,
-        instances=tuple(_instance(kind, str(x), of, rows, bounds) for x, of in instances),
-        notes=(*sheet.notes, *kept_out),
-        reward_unit="conversions" if is_count else brief(reward, 40),
-        cost_unit=currency or ("spent" if kind == "counts" else "cost"),
-        sha256=sheet.sha256,
-        pull_unit=pull,
-        path=sheet.path,
-        wide=wide,
-    )
+    problems = arms.groupby("instance", sort=False)
+    instances = tuple(_instance(kind, str(x), of, rows, bounds) for x, of in problems)
+    notes, cost = (*sheet.notes, *kept_out), "spent" if kind == "counts" else "cost"
+    units = "conversions" if is_count else brief(reward, 40), currency or cost
+    return ArmsTable(kind, instances, notes, *units, sheet.sha256, pull, sheet.path, wide)
 
 
 def _bound(sheet: _Sheet, rows: pd.DataFrame, arms: pd.DataFrame, name: str) -> float:
