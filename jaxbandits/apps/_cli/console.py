@@ -10,8 +10,10 @@ import argparse
 import contextlib
 import gc
 import importlib
+import json
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -110,10 +112,10 @@ def say(text: str) -> None:
         os.close(nowhere)
 
 
-def complain(problem: object) -> None:
-    """Print an error to stderr, in one line."""
+def complain(problem: object, kind: str = "error") -> None:
+    """Print an error, or a note, to stderr, in one line."""
     text = line(" ".join(str(problem).split()))
-    print(f"jaxbandits: error: {text}", file=sys.stderr, flush=True)
+    print(f"jaxbandits: {kind}: {text}", file=sys.stderr, flush=True)
 
 
 def option_name(parameter: str) -> str:
@@ -121,10 +123,23 @@ def option_name(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
-def unwritten(problem: OSError) -> int:
-    """Complain that the output could not be written; gives the exit code."""
-    complain(f"--out: could not be written ({problem})")
-    return 1
+def check_folder(out: str, files: Sequence[str], job: str) -> None:
+    """Find out before the work whether the ``files`` that the command ``job`` writes, ``run.json``
+    among them, can be written; they replace nothing but results of the same job.
+    """
+    if not out.strip():
+        raise bad("--out", out, "the name of a folder")
+    try:
+        there = (path for path in (Path(out), *Path(out).absolute().parents) if path.exists())
+        tempfile.TemporaryFile(dir=next(there)).close()
+    except OSError as problem:
+        raise bad("--out", out, f"a folder that can be written ({problem})") from None
+    writer, existing = "", [name for name in files if (Path(out) / name).exists()]
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # else none of ours
+        writer = json.loads((Path(out) / "run.json").read_bytes())["command"].split()[1]
+    if existing and writer != job:
+        must = f"another folder: {', '.join(existing)} in it are not of this job"
+        raise bad("--out", out, must)
 
 
 # --- Compiled programs are kept from one command to the next, by jax
@@ -180,7 +195,7 @@ _JOBS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, by default those of the process.
 
-    The exit code is 0, 1 (nothing could be written), 2 (bad input) or 130 (Ctrl-C).
+    The exit code is 0, 1 (a file could not be written), 2 (bad input) or 130 (Ctrl-C).
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
@@ -192,6 +207,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as problem:
         complain(problem)
         return 2
+    except OSError as problem:
+        complain(f"a file could not be read or written ({problem})")
+        return 1
     except KeyboardInterrupt as stop:
         # An interrupted comparison knows how far it came
         done = f"{stop.done} of {stop.runs} runs" if hasattr(stop, "runs") else "no run"  # type: ignore[attr-defined]
@@ -221,7 +239,3 @@ def _run(argv: list[str]) -> int:
     arguments.job = job
     keep_programs()
     return module.run(arguments, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
