@@ -25,7 +25,6 @@ from jaxbandits.apps.live.errors import Broken, Misuse
 from jaxbandits.apps.live.ledger import ServiceLedger, Setup, check_format
 from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import (
-    BILLION,
     Breaker,
     Budget,
     billionths,
@@ -133,13 +132,11 @@ class Agent:
         patience: float = 10.0,
         sync: bool = False,
     ):
-        words = jax.random.key_data(streams.root_key(key))
-        policy = of_one_setting(policy)
+        words, policy = jax.random.key_data(streams.root_key(key)), of_one_setting(policy)
         terms = dict(policy=policy, arms=arms, budgets=budgets, hold=hold, lost=lost)
         terms |= dict(breaker=breaker, retention=retention, reward_bound=reward_bound)
         terms |= dict(start=start, context=context)
-        key_words = [int(number("key", word)) for word in words]
-        arguments = checked_terms(terms, arms) | {"key": key_words}
+        arguments = checked_terms(terms, arms) | {"key": words.tolist()}
         # Compiled before the file is touched: a first start that fails leaves nothing behind.
         setup = Setup(arguments, list(arguments["arms"]), policy)
         self._open(file, policy, True, clock, tolerance, patience, sync)
@@ -515,14 +512,14 @@ class Agent:
             }
         for account, granted, charged in balances:
             requests = [x for x in open_requests if x["arm"] in account.arms]
-            held = BILLION * len(requests) if account.counts else sum(x["held"] for x in requests)
+            held = in_currency(sum(x["held"] for x in requests))
             above = [max(setup.bounds[x["arm"]] - x["held"], 0) for x in requests]
             budgets[account.name] = {
                 "granted": in_currency(granted),
                 "charged": in_currency(charged),
                 "left": in_currency(granted - charged),
                 "overspent": in_currency(max(charged - granted, 0)),
-                "held": in_currency(held),
+                "held": float(len(requests)) if account.counts else held,
                 "at_risk": 0.0 if account.counts else in_currency(sum(above)),
             }
         counts = {"requests": service["round"]}
@@ -555,7 +552,5 @@ class Agent:
 
 def mean_with_error(name: str, n: int, total: float, squares: float) -> dict[str, float | None]:
     """The mean of n numbers, and its standard error."""
-    error = None
-    if n > 1:
-        error = math.sqrt(max((squares - total * total / n) / (n - 1), 0.0) / n)
+    error = math.sqrt(max((squares - total * total / n) / (n - 1), 0.0) / n) if n > 1 else None
     return {name: total / n if n else None, f"{name}_error": error}

@@ -20,15 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import policies
-from jaxbandits.core import (
-    Feedback,
-    FiniteSpec,
-    Observation,
-    Policy,
-    View,
-    bad,
-    streams,
-)
+from jaxbandits.core import Feedback, FiniteSpec, Observation, Policy, View, bad, streams
 from jaxbandits.tools import Settings, brief, is_users
 
 _MOST_NOTED = 16  # outcomes that wait for the next decision to be learnt
