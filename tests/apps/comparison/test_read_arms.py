@@ -134,9 +134,9 @@ def test_arms_that_cannot_be_played_are_kept_out_or_refused(tmp_path: Path) -> N
         "kept out, it cost nothing: 'c' (line 4)",
     ]
     for text, message in (
-        ("", "the file is empty"),
+        ("", "no line has several cells"),
         (MEANS, "a header but no rows"),
-        (MEANS + "a,.5,.5\n", "number of arms: 1 given"),
+        (MEANS + "a,.5,.5\n", "alone in its instance: 'a' (line 2); two arms must have"),
         (MEANS + "a,.5,.5\nb,.5,0\n", "it cost nothing: 'b' (line 3); two arms must have"),
         ("instance," + MEANS + "x,a,.5,.5\nx,b,.5,.5\n,c,.5,.5\n", "no instance"),
     ):
