@@ -601,29 +601,24 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> Arms
     if arms.empty:
         must = "two arms must have pulls, and a mean cost above 0"
         raise sheet.error(f"{'; '.join(kept_out)}; {must}")
-    top = arms["mean_reward"].max()
-    if top > 1 and kind != "log" and (is_count or "conversions" in sheet.columns):
-        arm, say = arms["mean_reward"].idxmax(), "--columns reward=… has no such bound"
-        what = f"arm {quoted(arms['name'][arm])} has {top} conversions a pull, above the bound of 1"
-        sheet.refuse(rows["arm"] == arm, f"{what}; {say}")
-    if kind == "counts" and of_arm.ngroups < len(rows):
-        sheet.notes.append(f"{len(rows):,} rows summed to {of_arm.ngroups:,} arms")
-    rows = rows[rows["arm"].isin(arms.index)]
-    bounds = [_bound(sheet, rows, arms, x) for x in ("reward", "cost")]
+    rows, sums, bounds = rows[rows["arm"].isin(arms.index)], len(rows), list[float]()
+    for x in ("reward", "cost"):
+        top, arm = float(arms[f"mean_{x}"].max()), arms[f"mean_{x}"].idxmax()
+        is_bounded = x == "reward" and (is_count or "conversions" in sheet.columns)
+        if is_bounded and top > 1 and kind != "log":
+            which = f"line {arms['line'][arm]}: arm {quoted(arms['name'][arm])}"
+            what = f"{which} has {top} conversions a pull, above the bound of 1"
+            raise sheet.error(f"{what}; --columns reward=… has no such bound", ", ")
+        is_small = x == "cost" and bool(sheet.columns) and 0 < top < 0.1
+        of_means = top / _SHARE if top > 1 or is_small else 1.0
+        bounds.append(float(rows[x].max()) or 1.0 if kind == "log" else of_means)
+    if kind == "counts" and of_arm.ngroups < sums:
+        sheet.notes.append(f"{sums:,} rows summed to {of_arm.ngroups:,} arms")
     problems = arms.groupby("instance", sort=False)
     instances = tuple(_instance(kind, str(x), of, rows, bounds) for x, of in problems)
     notes, cost = (*sheet.notes, *kept_out), "spent" if kind == "counts" else "cost"
     units = "conversions" if is_count else brief(reward, 40), currency or cost
     return ArmsTable(kind, instances, notes, *units, sheet.sha256, pull, sheet.path, wide)
-
-
-def _bound(sheet: _Sheet, rows: pd.DataFrame, arms: pd.DataFrame, name: str) -> float:
-    """Of rewards or costs, one for the file; see :func:`read_arms`."""
-    if sheet.kind == "log":
-        return float(rows[name].max()) or 1.0
-    top = float(arms[f"mean_{name}"].max())
-    is_small = name == "cost" and bool(sheet.columns) and 0 < top < 0.1
-    return top / _SHARE if top > 1 or is_small else 1.0
 
 
 def _instance(
@@ -640,15 +635,10 @@ def _instance(
             log = tuple((x["reward"].to_numpy(), x["cost"].to_numpy()) for x in parts)
             whole = own["reward"].isin((0, 1)).all()
         else:
-            daily = tuple(map(_daily, parts)) if len(own) > len(arms) else None
+            days_of = (x.groupby("time")[_AMOUNTS].sum() if x["time"].any() else x for x in parts)
+            every = tuple(Daily(*(x[name].to_numpy() for name in _AMOUNTS)) for x in days_of)
+            daily = every if len(own) > len(arms) else None
             days = len({*own["time"]} - {*_NOTHING})
         evidence = Evidence(kind, pulled, value, spent, bool(whole), daily, days)
     means = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
     return Instance(name, tuple(arms["name"]), *means, *bounds, log, evidence)
-
-
-def _daily(rows: pd.DataFrame) -> Daily:
-    """An arm's rows of one day summed; without days each row stands for itself."""
-    if (rows["time"] != "").any():
-        rows = rows.groupby("time")[_AMOUNTS].sum()
-    return Daily(*(rows[x].to_numpy() for x in _AMOUNTS))
