@@ -33,9 +33,7 @@ A column `instance` holds several problems in one file. If columns are not known
 command with a guess in each place: --columns 'name=Campaign,pulls=Clicks,reward=Conv.,cost=Amount'.
 """
 READING = ("columns", "drop", "wide", "decimal", "encoding")
-PICTURES, NUMBERS = "regret.png, results.png", "table.csv, run.json, answer.json, arms.csv"
-FILES = f"{PICTURES}, {NUMBERS}, report.html".split(", ")
-
+FILES = ["regret.png", "results.png", "table.csv", "run.json", "answer.json", "arms.csv", "report.html"]
 
 READING_TABLE = """\
 --columns  name=TITLE,…  which column is what, see below; as cost a number: what every pull costs
@@ -70,13 +68,11 @@ READING_TYPES: dict[str, Any] = {
 
 
 def policy_names(text: str) -> list[str]:
-    """A converter to names of policies, each once."""
+    """A converter to names of policies."""
     chosen = [part.strip(" ") for part in text.split(",")]
     for name in chosen:
         if name not in NAMES:
             raise refused(name, f"one of {listed(name, NAMES)}")
-        if chosen.count(name) > 1:
-            raise refused(name, "given once")
     return chosen
 
 
@@ -98,8 +94,8 @@ def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
         near = nearest(option_name(parameter), map(option_name, [*known, *vars(arguments)]))
         may_be = f"an option, or a parameter of the policies ({has}){near}"
         raise bad(option_name(parameter), stated[parameter], may_be)
-    for name, parameters in own.items():
-        values = {x: stated[x] for x in parameters if x in stated}
+    for name in arguments.policies:
+        values = {x: stated[x] for x in own[name] if x in stated}
         policies.append(grid(POLICIES[name], **values) if values else POLICIES[name]())
     return policies
 

@@ -27,7 +27,7 @@ COMMANDS: list[tuple[str, str]] = [
     ("compare --arms nofile.csv --budget 20 --policies m_ucb", "'nofile.csv' given; it must be"),
     ("compare --arms bad.csv --budget 20 --policies m_ucb", "line 3, column mean_cost: '-1' given"),
     (f"{ARMS} omega_ubc", "; did you mean omega_ucb?"),
-    (f"{ARMS} bts,bts", "--policies: 'bts' given; it must be given once"),
+    (f"{ARMS} bts,bts", "policies: 'bts' given"),
     (f"{ARMS} bts --rho 1", "--rho: [1.0] given; it must be an option, or a parameter"),
     (f"{ARMS} budget_ucb", "BudgetUCB: missing a required argument: 'min_cost'"),
     (f"{ARMS} bts --out arms.csv", "--out: 'arms.csv' given; it must be a folder"),
