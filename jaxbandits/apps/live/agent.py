@@ -25,6 +25,7 @@ from jaxbandits.apps.live.errors import Broken, Misuse
 from jaxbandits.apps.live.ledger import ServiceLedger, Setup, check_format
 from jaxbandits.apps.live.program import of_one_setting
 from jaxbandits.apps.live.terms import (
+    BILLION,
     Breaker,
     Budget,
     billionths,
@@ -195,16 +196,14 @@ class Agent:
                 self._inode = self._place.stat().st_ino
             place, wait = self._place or ":memory:", self._patience
             db = sqlite3.connect(place, timeout=wait, isolation_level=None, check_same_thread=False)
-            if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
-                # A call changes a few bytes on each of six pages
-                db.execute("PRAGMA page_size = 1024")
-            else:
+            if db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 check_format(db)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
-            db.execute("PRAGMA wal_autocheckpoint = 8000")
-            # SQLite's pauses grow to 100 ms: _transaction asks again instead
-            db.execute("PRAGMA busy_timeout = 1")
+            # A call changes a few bytes on each of six pages. SQLite's pauses grow to 100 ms:
+            # _transaction asks again instead
+            settings = {"page_size": 1024, "journal_mode": "WAL", "wal_autocheckpoint": 8000}
+            settings |= {"synchronous": "FULL" if sync else "NORMAL", "busy_timeout": 1}
+            for name, value in settings.items():
+                db.execute(f"PRAGMA {name} = {value}")
         except OSError as problem:
             must = f"a file that can be written ({problem.strerror or problem})"
             raise bad("file", str(file), must) from None
@@ -498,13 +497,12 @@ class Agent:
             balances = [(x, *ledger.balance(x, now)) for x in ledger.accounts(None)]
         arms, budgets = {}, {}
         for k, row in enumerate(rows):
+            cost, cost2 = in_currency(row["cost"]), row["cost2"] / BILLION**2
             arms[row["name"]] = {
                 "active": k in setup.there,
                 "pulls": row["pulls"],
                 **mean_with_error("reward", row["rewarded"], row["reward"], row["reward2"]),
-                **mean_with_error(
-                    "cost", row["pulls"], in_currency(row["cost"]), row["cost2"] / 1e18
-                ),
+                **mean_with_error("cost", row["pulls"], cost, cost2),
                 **{name: row[name] for name in ("open", "lost", "failed", "above")},
                 "bound": in_currency(setup.bounds[k]),
                 "hold": in_currency(row["hold"]),
@@ -512,16 +510,12 @@ class Agent:
             }
         for account, granted, charged in balances:
             requests = [x for x in open_requests if x["arm"] in account.arms]
-            held = in_currency(sum(x["held"] for x in requests))
-            above = [max(setup.bounds[x["arm"]] - x["held"], 0) for x in requests]
-            budgets[account.name] = {
-                "granted": in_currency(granted),
-                "charged": in_currency(charged),
-                "left": in_currency(granted - charged),
-                "overspent": in_currency(max(charged - granted, 0)),
-                "held": float(len(requests)) if account.counts else held,
-                "at_risk": 0.0 if account.counts else in_currency(sum(above)),
-            }
+            held = sum(BILLION if account.counts else x["held"] for x in requests)
+            above = sum(max(setup.bounds[x["arm"]] - x["held"], 0) for x in requests)
+            amounts = {"granted": granted, "charged": charged, "left": granted - charged}
+            amounts |= {"overspent": max(charged - granted, 0), "held": held}
+            amounts["at_risk"] = 0 if account.counts else above
+            budgets[account.name] = {name: in_currency(x) for name, x in amounts.items()}
         counts = {"requests": service["round"]}
         counts |= {name: service[name] for name in ("turned_away", "cancelled", "late")}
         return counts | {"open": len(open_requests), "arms": arms, "budgets": budgets}

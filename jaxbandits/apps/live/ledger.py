@@ -177,12 +177,11 @@ class Setup:
 
     def context_bytes(self, context: Any) -> bytes | None:
         """What is known of a request, checked."""
-        size = self.context_size
+        if not (size := self.context_size) and context is None:
+            return None
         with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore"):
-            row = np.asarray(context, np.float32) if size else None
-            if row is None and context is None:
-                return None
-            if row is not None and row.shape == (size,) and np.isfinite(row).all():
+            row = np.asarray(context, np.float32)
+            if size and row.shape == (size,) and np.isfinite(row).all():
                 return row.tobytes()
         must = f"the {size} numbers that are known of this request, all finite"
         raise bad("context", context, must if size else "left out: the agent was made without it")
