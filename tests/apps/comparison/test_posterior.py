@@ -259,19 +259,14 @@ def test_clicks_keep_the_words_of_coins() -> None:
 
 def test_an_instance_may_come_twice_with_other_runs() -> None:
     arms = jb.environments.FiniteArms.bernoulli([[0.6, 0.4]] * 2, [[0.5, 0.7]] * 2)
-    keywords = {"key": jax.random.key(1), "instance_ids": [4, 4]}
-
-    def laid_out(replicates: list[list[int]]) -> setup.Layout:
-        budget = jb.TotalBudget(12.0, last_pull="counts")
-        return setup.lay_out(OmegaUCB(), arms, budget, replicates=np.array(replicates), **keywords)
-
-    task = laid_out([[2, 5], [0, 7]]).tasks[0]
-    lanes = task.lanes(np.arange(4))
-    addressed = lane_words(task.root, np.full(4, 4), np.array([2, 5, 0, 7]), Domain.WORLD)
-    assert np.array_equal(lanes.world_key, addressed)
-    assert np.asarray(lanes.row).tolist() == [0, 0, 1, 1]
+    budget = jb.TotalBudget(12.0, last_pull="counts")
+    options = {"key": jax.random.key(1), "instance_ids": [4, 4]}
+    runs = np.array([[2, 5], [0, 7]])
+    (task,) = setup.lay_out(OmegaUCB(), arms, budget, replicates=runs, **options).tasks
+    addressed = lane_words(task.root, np.full(4, 4), runs.ravel(), Domain.WORLD)
+    assert np.array_equal(task.lanes(np.arange(4)).world_key, addressed)
     with pytest.raises(InputError, match="comes twice; it must be given once"):
-        laid_out([[2], [2]])
+        setup.lay_out(OmegaUCB(), arms, budget, replicates=runs[:, :1] * 0, **options)
 
 
 def test_means_are_given_where_nothing_says_how_sure_they_are(tmp_path) -> None:
