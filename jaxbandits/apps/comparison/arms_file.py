@@ -365,7 +365,7 @@ def _number(text: str, decimal: str) -> tuple[float, str]:
 
 
 def _is_number(text: str) -> bool:
-    return not all(math.isnan(_number(text, sign)[0]) for sign in ".,")
+    return any(_number(text, sign)[0] >= 0 for sign in ".,")
 
 
 def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray], str]:
