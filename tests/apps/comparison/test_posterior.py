@@ -154,25 +154,6 @@ def test_a_draw_is_of_the_node_that_its_run_drew() -> None:
         np.testing.assert_allclose(means.cost[run], law.ppf(u[run, :, 1]), rtol=1e-9)
 
 
-def test_the_central_95_percent_hold_95_percent_under_the_stated_prior() -> None:
-    """At the mode of (m, κ) they hold 79 % in files of three arms."""
-    draw, held = np.random.default_rng(11), []
-    while len(held) < 200:
-        sigma, m = np.exp(draw.normal(np.log(0.5), 0.7)), 0.03
-        k = (1 - m) / (m * sigma**2) - 1
-        if k <= 0:
-            continue
-        rate = draw.beta(m * k, (1 - m) * k, 3)
-        n = np.exp(draw.uniform(np.log(30), np.log(1000), 3)).round()
-        x = draw.binomial(n.astype(int), rate).astype(float)
-        evidence = Evidence("counts", n, x, n.copy(), whole=True)
-        file = table(Instance("file", ("a", "b", "c"), x / n, np.ones(3), 1.0, 2.0, None, evidence))
-        drawn = posterior_of(file).instances[0].draw(0, 0, range(400)).reward
-        low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
-        held.append(((low <= rate) & (rate <= high)).mean())
-    assert abs(np.mean(held) - 0.95) < 3 * np.std(held) / np.sqrt(len(held)) < 0.03
-
-
 def test_no_draw_is_above_the_bound() -> None:
     plan = prepare(TWO, 15.0, OmegaUCB(), runs=400)
     assert plan.worlds.posterior is not None

@@ -55,16 +55,6 @@ def test_what_may_be_another_number_is_refused_in_one_line(tmp_path: Path, name:
     assert "arms.csv" in str(caught.value) or str(caught.value).startswith(("columns", "drop"))
 
 
-@pytest.mark.parametrize(
-    "name", [x for x, (*_, words) in TRAPS.items() if words.startswith("--drop")]
-)
-def test_a_total_is_left_out_as_the_message_says(tmp_path: Path, name: str) -> None:
-    content, options, words = TRAPS[name]
-    if not options:
-        table = read(tmp_path, content, drop=shlex.split(words)[1:])
-        assert totals(table) == {"A": (100, 5, 50), "B": (200, 4, 80.5)}
-
-
 def test_the_question_has_all_columns_and_a_command_that_may_be_corrected(tmp_path: Path) -> None:
     text = "Kampagne;Klicks;Kosten;Conv.\nA;1.300;650,00 €;12\nB;10;2,50 €;1\nC;70;9,50 €;3\nD;7;1,00 €;0\n"
     with pytest.raises(InputError) as caught:

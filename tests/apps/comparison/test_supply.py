@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from jaxbandits.apps.comparison import compare, plan, prepare, run_plan
 from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, file_means, with_splits
-from jaxbandits.core.checks import InputError
 from jaxbandits.policies import MRCB, OmegaUCB
 
 ADS = "name,clicks,cost,conversions\nSpring,400,410.00,40\nSummer,250,300.00,30\nAutumn,600,500.00,70\n"
@@ -94,18 +92,6 @@ def test_a_log_has_its_own_requests_and_no_more(folder: Path) -> None:
     shortfall = splits.data["regret"].sel(setting=MIXTURE).values.mean(axis=(0, 1))
     assert (abs(shortfall) < 0.03 * hull).all()
     assert comparison.data["regret"].values[..., -1].mean() > 0.03 * hull
-
-
-@pytest.mark.parametrize(("more", "problem"), [
-    ({"growth": "two"}, "growth: 'two' given"),
-    ({"growth": 0.0}, "growth: 0.0 given"),
-    ({"decide": "daily"}, "decide: 'daily' given; it must be 'per-click'"),
-])  # fmt: skip
-def test_what_cannot_be_asked_is_said_in_a_line(
-    folder: Path, more: dict[str, Any], problem: str
-) -> None:
-    with pytest.raises(InputError, match=f"^{problem}"):
-        prepare("ads.csv", 20.0, UCB, **more)
 
 
 def test_sets_of_arms_are_sold_without_limit(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 import random
 from collections import Counter
@@ -300,25 +299,6 @@ def test_what_a_failure_teaches() -> None:
 # --- arms that close
 
 
-def test_arms_that_are_sold_out_are_closed() -> None:
-    clock = Clock()
-    free = Budget(2, DAY, ("small",), of="requests", name="free")
-    stock = Budget(3, "ever", ("large",), of="requests", name="stock")
-    agent = new_agent(clock, policy=MUCB(), budgets=[free, stock], arms={"small": 0, "large": 1.0})
-    arms = Counter(x.arm if x else None for x in agent.choose(n=7))
-    assert arms == {"small": 2, "large": 3, None: 2}
-    assert agent.left() == {"free": 0, "stock": 0} and agent.renews_at() == DAY
-    agent.cancel(next(x for x in agent.open() if x.arm == "large"))  # it was not made
-    agent.fail(next(x for x in agent.open() if x.arm == "small"), cost=0)  # it was
-    assert [x.arm if x else None for x in agent.choose(n=2)] == ["large", None]
-    clock.now = DAY
-    assert agent.choose(n=3)[:2] == agent.open()[-2:] and agent.renews_at() == 2 * DAY
-    stocked = agent.statistics()["budgets"]["stock"]
-    assert [stocked[x] for x in ("granted", "charged", "left", "overspent")] == [3, 3, 0, 0]
-    agent.change(budgets=[free, dataclasses.replace(stock, amount=4)])  # one more came in
-    assert agent.choose().arm == "large" and agent.choose() is None
-
-
 SERVE = {
     "pacer": PricePacer(),
     "weights": FixedSplit([1.0, 2.0, 3.0, 1.0]),
@@ -367,7 +347,11 @@ def test_no_policy_pulls_a_closed_arm(name: str) -> None:
         if trips[ticket.arm]:
             trips[ticket.arm] += 1
             until[ticket.arm] = clock.now + min(900.0 * 3 ** (trips[ticket.arm] - 1), 3600.0)
-        if rng.random() < 0.3:
+        if rng.random() < 0.1:  # it was never sent: a piece of the stock is there again
+            agent.cancel(ticket)
+            sold -= ticket.arm == "a"
+            hourly[clock.now // HOUR] -= ticket.arm in "bc"
+        elif rng.random() < 0.3:
             agent.fail(ticket, cost=0)
             fails[ticket.arm] += 1
             if fails[ticket.arm] >= 2 and not trips[ticket.arm]:
