@@ -33,7 +33,15 @@ A column `instance` holds several problems in one file. If columns are not known
 command with a guess in each place: --columns 'name=Campaign,pulls=Clicks,reward=Conv.,cost=Amount'.
 """
 READING = ("columns", "drop", "wide", "decimal", "encoding")
-FILES = ["regret.png", "results.png", "table.csv", "run.json", "answer.json", "arms.csv", "report.html"]
+FILES = [
+    "regret.png",
+    "results.png",
+    "table.csv",
+    "run.json",
+    "answer.json",
+    "arms.csv",
+    "report.html",
+]
 
 READING_TABLE = """\
 --columns  name=TITLE,…  which column is what, see below; as cost a number: what every pull costs

@@ -178,7 +178,8 @@ def read_arms(
         raise bad("decimal", decimal, "'.' or ','")
     if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
         raise bad("drop", drop, "a list of names or cells ('' for rows without a name)")
-    named = {x: y if isinstance(y, (list, tuple)) else [y] for x, y in (columns or {}).items()}
+    given: dict[str, Any] = {**(columns or {})}
+    named = {x: y if isinstance(y, (list, tuple)) else [y] for x, y in given.items()}
     for role, titles in named.items():
         if role not in _ROLES:
             raise bad("columns", role, f"one of {', '.join(PLAIN)}, conversions")
@@ -640,5 +641,5 @@ def _instance(
             daily = every if len(own) > len(arms) else None
             days = len({*own["time"]} - {*_NOTHING})
         evidence = Evidence(kind, pulled, value, spent, bool(whole), daily, days)
-    means = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
-    return Instance(name, tuple(arms["name"]), *means, *bounds, log, evidence)
+    reward, cost = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
+    return Instance(name, tuple(arms["name"]), reward, cost, bounds[0], bounds[1], log, evidence)

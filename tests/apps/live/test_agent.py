@@ -148,7 +148,7 @@ def test_the_ledger_is_that_of_decimals() -> None:
     """By an account of our own: every period to the last digit, and none overspent."""
     clock, periods = Clock(), 0
     agent = new_agent(clock, lost="bound", breaker=None)
-    paid = busy(agent, clock, 700, seed=0)
+    paid = busy(agent, clock, 1500, seed=0)
     for budget, rows in zip(BUDGETS, agent.charged().values(), strict=True):
         by_period: dict[float, Decimal] = {}
         for time, arm, amount in paid.values():
