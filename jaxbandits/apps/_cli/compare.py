@@ -85,11 +85,7 @@ def policy_names(text: str) -> list[str]:
 
 
 def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
-    """The policies with their settings.
-
-    Raises:
-        InputError: a parameter that no chosen policy has.
-    """
+    """The policies with their settings; a parameter that none of them has is refused."""
     from jaxbandits import grid
     from jaxbandits.apps.comparison.plan import POLICIES
     from jaxbandits.tools import leaf_fields
@@ -154,7 +150,7 @@ def parser() -> Parser:
     }
     about = "Spend a budget on the arms of a file with several policies, many times, and rank them."
     table = _OPTIONS + READING_TABLE
-    return Parser("compare", about, table, more | READING_TYPES, _EPILOG, takes_parameters=True)
+    return Parser("compare", about, table, more | READING_TYPES, _EPILOG)
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:

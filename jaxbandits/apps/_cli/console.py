@@ -27,9 +27,8 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises InputError and prints no usage.
 
     A line of ``table`` is an argument: its name, its value (``A|B``: one of these; ``-``: a
-    switch), what it does. ``more`` has by name what else argparse is told.
-
-    With ``takes_parameters`` every other ``--name 1,2`` is a parameter of a policy, in ``parameters``.
+    switch), what it does. ``more`` has by name what else argparse is told. Beside ``--policies``
+    every other ``--name 1,2`` is a parameter of theirs, in ``parameters``.
     """
 
     def __init__(
@@ -39,9 +38,7 @@ class Parser(argparse.ArgumentParser):
         table: str = "",
         more: Mapping[str, Mapping[str, Any]] | None = None,
         epilog: str = "",
-        takes_parameters: bool = False,
     ):
-        self._takes_parameters = takes_parameters
         super().__init__(
             prog=f"jaxbandits {job}".strip(),
             description=description,
@@ -60,17 +57,14 @@ class Parser(argparse.ArgumentParser):
             self.add_argument(name, help=about, **own)
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
-        """The values; ``--help`` and ``--version`` print and leave by SystemExit(0).
-
-        Raises:
-            InputError: naming the argument.
-        """
+        """The values; an InputError names the argument, and ``--help`` leaves by SystemExit(0)."""
         arguments, rest = self.parse_known_args(argv)
         parameters, words = dict[str, list[float]](), iter(rest)
+        takes_parameters = hasattr(arguments, "policies")
         for word in words:
             name, equals, value = word.partition("=")
             near = nearest(name, self._option_string_actions) or f" (see {self.prog} --help)"
-            if not (self._takes_parameters and name.startswith("--")):
+            if not (takes_parameters and name.startswith("--")):
                 raise InputError(f"{line(name)}: not expected here{near}")
             value = value if equals else next(words, "")
             try:
@@ -78,7 +72,7 @@ class Parser(argparse.ArgumentParser):
             except ValueError:
                 may_be = f"numbers, separated by commas (a parameter of a policy){near}"
                 raise bad(line(name), value, may_be) from None
-        if self._takes_parameters:
+        if takes_parameters:
             arguments.parameters = parameters
         return arguments
 
@@ -193,10 +187,7 @@ _JOBS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments, by default those of the process.
-
-    The exit code is 0, 1 (a file could not be written), 2 (bad input) or 130 (Ctrl-C).
-    """
+    """Run the command: the exit code is 0, 1 (a file not written), 2 (bad input) or 130 (Ctrl-C)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         # It is closed, or is not Python's own

@@ -13,8 +13,6 @@ import jaxbandits as jb
 from jaxbandits import tools
 from jaxbandits.apps._cli.console import Parser, check_folder, say
 
-# jax is imported by the studies: the help comes without it.
-
 FILES = ("regret.png", "sensitivity.png", "slope.png")
 _MONEY, _APART = 300.0, 1.1  # for each group of ads; by which factor θ is moved
 

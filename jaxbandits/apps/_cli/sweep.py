@@ -21,8 +21,6 @@ Where a sweep runs: in this process, or with --on
   processes:4                four processes on this machine (Dask: pip install '.[dask]')
   dask:tcp://HOST:8786       the workers of a Dask scheduler that runs (on Slurm, Kubernetes, SSH, …)
 """
-
-
 _OPTIONS = """\
 spec  SPEC.py  a file that sets `sweep` to a jaxbandits.Sweep
 --out  DIR  folder of blocks and results

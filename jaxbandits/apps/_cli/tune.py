@@ -20,8 +20,6 @@ In Python, jaxbandits.tune tunes several parameters at once, and for instances o
 Example:
   jaxbandits tune --policy omega_ucb --parameter rho --family beta --k 50 --grid 16
 """
-
-
 _OPTIONS = f"""\
 --policy  NAME  one of: {", ".join(NAMES)}
 --parameter  NAME  what to tune (default: the policy's first)

@@ -29,6 +29,7 @@ from jaxbandits.policies import (
     CUSUM,
     MUCB,
     BudgetedThompson,
+    FixedSplit,
     OmegaUCB,
     PricePacer,
     Restarting,
@@ -412,7 +413,10 @@ def test_old_periods_of_callers_go(file: Path, monkeypatch: pytest.MonkeyPatch) 
     assert jb.live.audit(file)["problems"] == []
 
 
-@pytest.mark.parametrize("policy", [SoftElim(), BudgetedThompson()], ids=["logits", "draws"])
+DRAWN = {"logits": SoftElim(), "weights": FixedSplit([1.0, 2, 3]), "draws": BudgetedThompson()}
+
+
+@pytest.mark.parametrize("policy", DRAWN.values(), ids=DRAWN)
 def test_propensities_are_those_of_many_agents(file: Path, policy: Any) -> None:
     """The last decision, by a hundred agents of other keys that saw the same: within four standard
     errors.
@@ -426,7 +430,7 @@ def test_propensities_are_those_of_many_agents(file: Path, policy: Any) -> None:
             agent.learn(id, reward=2.0, cost=0.2)  # whole, so that nothing is drawn in learning
         counts[agent.choose(available=["small", "middle"]).arm] += 1
     *_, last = jb.live.propensities(file, samples=2000)
-    assert (last["error"] == 0) is isinstance(policy, SoftElim)
+    assert (last["error"] == 0) is (policy is not DRAWN["draws"])
     share = counts[last["arm"]] / 100
     assert abs(share - last["propensity"]) < 4 * (0.25 / 100 + last["error"] ** 2) ** 0.5
 
