@@ -191,7 +191,11 @@ def read_arms(
     if wide:
         _melt(sheet, drop)
     else:
-        _find_roles(sheet)
+        at, sheet.constant, sheet.kind, problem = _roles(sheet.titles, named)
+        if not sheet.kind:
+            raise _question(sheet, problem)
+        roles = (*KINDS[sheet.kind], "instance", "time", "over")
+        sheet.at = {role: at[role] for role in roles if role in at}
         _leave_out(sheet, drop, {n for role in NUMERIC for n in sheet.at.get(role, ())})
     rows, currency = _rows(sheet, decimal)
     _check(sheet, rows, wide)
@@ -294,23 +298,13 @@ def _roles(
     return at, constant, kind, ""
 
 
-def _find_roles(sheet: _Sheet) -> None:
-    """Tell the sheet which columns are what, and what kind of file it is; or ask."""
-    at, sheet.constant, sheet.kind, problem = _roles(sheet.titles, sheet.columns)
-    if not sheet.kind:
-        raise _question(sheet, problem)
-    roles = (*KINDS[sheet.kind], "instance", "time", "over")
-    sheet.at = {role: at[role] for role in roles if role in at}
-
-
 def _question(sheet: _Sheet, problem: str) -> InputError:
     """What the columns are, with three samples each, and the command with a guess in each place."""
     columns = zip(sheet.titles, sheet.cells.iloc[:500].items(), strict=True)
     samples = {title: [x for x in cells.unique() if x] for title, (_, cells) in columns if title}
     given = {_ROLES[role]: "+".join(titles) for role, titles in sheet.columns.items()}
-    free = [title for title in samples if title not in given.values()]
-    numbers = [x for x in free if any(map(_is_number, samples[x][:3]))]
-    words = [x for x in free if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
+    numbers = [x for x, texts in samples.items() if any(map(_is_number, texts[:3]))]
+    words = [x for x in samples if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
     pairs = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
     for role, pattern in _GUESSES.items():
         pairs[role] = next((x for x in numbers if re.search(pattern, x)), "…")

@@ -394,9 +394,8 @@ class ServiceLedger:
 
     def find(self, id: Any) -> Any:
         """A request that may be answered."""
-        row, whole = None, isinstance(id, (int, np.integer)) and not isinstance(id, bool)
-        if whole:
-            row = self.row("SELECT * FROM tickets WHERE id = ?", int(id))
+        whole = isinstance(id, (int, np.integer)) and not isinstance(id, bool)
+        row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
             kind = Settled if whole and 1 <= id <= self.service["round"] else Misuse
             was = "settled, or given up and forgotten" if kind is Settled else "never given"
