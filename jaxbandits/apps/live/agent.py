@@ -205,8 +205,7 @@ class Agent:
             for name, value in settings.items():
                 db.execute(f"PRAGMA {name} = {value}")
         except OSError as problem:
-            must = f"a file that can be written ({problem.strerror or problem})"
-            raise bad("file", str(file), must) from None
+            raise bad("file", str(file), f"a file that can be written ({problem})") from None
         except sqlite3.Error as problem:
             raise bad("file", str(file), f"a new file, or one of an agent ({problem})") from None
         self._ledger = ServiceLedger(db, policy)

@@ -123,9 +123,7 @@ class Setup:
         self.terms, self.names, self.policy = terms | {"unit": self.unit}, list(names), policy
         self.bounds = [terms["arms"].get(name, 0) for name in names]
         self.there = {k for k, name in enumerate(names) if name in terms["arms"]}
-        self.accounts = [
-            BudgetAccount(budget, self.names, terms["start"]) for budget in terms["budgets"]
-        ]
+        self.accounts = [BudgetAccount(x, self.names, terms["start"]) for x in terms["budgets"]]
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
