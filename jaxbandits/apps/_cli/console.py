@@ -139,9 +139,6 @@ def check_folder(out: str, files: Sequence[str], job: str) -> None:
 # --- Compiled programs are kept from one command to the next, by jax
 
 
-VARIABLE = "JAXBANDITS_CACHE"
-
-
 def keep_programs() -> None:
     """Keep what this process compiles, and take what earlier ones kept.
 
@@ -152,7 +149,7 @@ def keep_programs() -> None:
 
     from jaxbandits.tools import keep_programs_in, processor
 
-    base = os.environ.get(VARIABLE) or "~/.cache/jaxbandits"
+    base = os.environ.get("JAXBANDITS_CACHE") or "~/.cache/jaxbandits"
     if base == "off" or getattr(jax.config, "jax_compilation_cache_dir", None):
         return
     # XLA makes its CPU code for one kind of processor, and jax's own key does not tell them apart.

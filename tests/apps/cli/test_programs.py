@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from jaxbandits.apps._cli import console
 from tests.processes import python
 
 COUNT = (
@@ -23,7 +22,7 @@ COUNT = (
 def test_a_second_command_compiles_nothing_and_damage_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (console.VARIABLE, "XDG_CACHE_HOME", "JAX_COMPILATION_CACHE_DIR"):
+    for name in ("JAXBANDITS_CACHE", "XDG_CACHE_HOME", "JAX_COMPILATION_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "arms.csv").write_text("name,mean_reward,mean_cost\na,0.5,0.5\nb,0.7,0.5\n")
