@@ -340,7 +340,7 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     for _, column in (*sheet.cells[[*names]].items(), *first.iloc[sorted(edge)].items()):
         for text in filter(_TOTAL.fullmatch, column.unique()):
             say = f"--drop {shlex.quote(text)} leaves it out"
-            at = (sheet.cells[[*names, *texts]] == text).any(axis=1)
+            at = sheet.cells.index == column.index[column == text][0]
             sheet.refuse(at, f"{quoted(text)} is called a total; {say}")
     nameless = "no name, perhaps a total; --drop '' leaves such rows out"
     sheet.refuse(sheet.empty(names).any(axis=1), nameless)
