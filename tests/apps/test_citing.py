@@ -45,9 +45,8 @@ def test_every_policy_has_an_entry_and_every_paper_a_policy() -> None:
     assert text.count("\n@") == len(ENTRIES)  # none is lost in reading
     for key, entry in ENTRIES.items():
         assert {"author", "title", "year"} <= set(fields(entry)), key
-        assert all(
-            re.fullmatch(r".+, .+", name) for name in fields(entry)["author"].split(" and ")
-        ), key
+        authors = fields(entry)["author"].split(" and ")
+        assert all(re.fullmatch(r".+, .+", name) for name in authors), key
         assert entry.count("{") == entry.count("}")
         assert re.match(r"@(article|inproceedings|misc)\{", entry)
 
@@ -86,9 +85,8 @@ def test_what_is_played_is_cited() -> None:
     assert f"version = {{{jb.__version__}}}" in cited and "date    = {" in cited
     assert f"note    = {{Version {jb.__version__}, " in cited
     assert f", source {sample_result().about.code[:16]}}}" in cited
-    old = dataclasses.replace(
-        sample_result(), about=dataclasses.replace(sample_result().about, jaxbandits="1.0.9")
-    )
+    about = dataclasses.replace(sample_result().about, jaxbandits="1.0.9")
+    old = dataclasses.replace(sample_result(), about=about)
     assert "version = {1.0.9}" in jb.cite(old) and "date" not in jb.cite(old)
 
 
@@ -101,13 +99,8 @@ def test_what_is_no_policy(wrong: object) -> None:
 def test_the_citation_file_says_the_same() -> None:
     yaml = pytest.importorskip("yaml")
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert (
-        str(citation["version"]) == jb.__version__
-        and f"version = {{{jb.__version__}}}" in jb.cite()
-    )
-    assert (
-        citation["title"] in jb.cite() and f"date    = {{{citation['date-released']}}}" in jb.cite()
-    )
+    assert str(citation["version"]) == jb.__version__ and citation["title"] in jb.cite()
+    assert f"date    = {{{citation['date-released']}}}" in jb.cite()
     references = {x["title"]: x for x in citation["references"]}
     entries = {fields(entry)["title"]: fields(entry) for entry in ENTRIES.values()}
     assert len(references) == len(citation["references"]) and references.keys() == entries.keys()
@@ -116,11 +109,8 @@ def test_the_citation_file_says_the_same() -> None:
         authors = [f"{x['family-names']}, {x['given-names']}" for x in reference["authors"]]
         assert authors == entry["author"].split(" and "), title
         for ours in ("year", "doi", "url", "volume", "journal", "number"):
-            assert str(reference.get(ours.replace("number", "issue"), "")) == entry.get(ours, ""), (
-                title,
-                ours,
-            )
+            theirs = str(reference.get(ours.replace("number", "issue"), ""))
+            assert theirs == entry.get(ours, ""), (title, ours)
         assert reference.get("collection-title", "") == entry.get("booktitle", "")
-        assert f"{reference.get('start', '')}--{reference.get('end', '')}" == entry.get(
-            "pages", "--"
-        )
+        pages = f"{reference.get('start', '')}--{reference.get('end', '')}"
+        assert pages == entry.get("pages", "--")

@@ -6,16 +6,17 @@ What only Python can set stays in :func:`jaxbandits.compare`.
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import itertools
 import re
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbandits.apps._cli.console import Parser, nearest, option_name, refused, say, unwritten
+from jaxbandits.apps._cli.console import Parser, check_folder, listed, option_name, refused, say
 from jaxbandits.apps.comparison.names import NAMES
-from jaxbandits.core import InputError, bad
+from jaxbandits.core import bad
+from jaxbandits.tools import nearest
 
 if TYPE_CHECKING:
     from jaxbandits import Policy
@@ -32,9 +33,15 @@ A column `instance` holds several problems in one file. If columns are not known
 command with a guess in each place: --columns 'name=Campaign,pulls=Clicks,reward=Conv.,cost=Amount'.
 """
 READING = ("columns", "drop", "wide", "decimal", "encoding")
-PICTURES, NUMBERS = "regret.png, results.png", "table.csv, run.json, answer.json, arms.csv"
-FILES = f"{PICTURES}, {NUMBERS}, report.html".split(", ")
-
+FILES = [
+    "regret.png",
+    "results.png",
+    "table.csv",
+    "run.json",
+    "answer.json",
+    "arms.csv",
+    "report.html",
+]
 
 READING_TABLE = """\
 --columns  name=TITLE,…  which column is what, see below; as cost a number: what every pull costs
@@ -69,42 +76,30 @@ READING_TYPES: dict[str, Any] = {
 
 
 def policy_names(text: str) -> list[str]:
-    """A converter to names of policies, each once."""
+    """A converter to names of policies."""
     chosen = [part.strip(" ") for part in text.split(",")]
     for name in chosen:
         if name not in NAMES:
-            raise refused(name, f"one of {', '.join(NAMES)}{nearest(name, NAMES)}")
-        if chosen.count(name) > 1:
-            raise refused(name, "given once")
+            raise refused(name, f"one of {listed(name, NAMES)}")
     return chosen
 
 
 def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
-    """The policies with their settings.
-
-    Raises:
-        InputError: a parameter that no chosen policy has, or that is needed and missing.
-    """
+    """The policies with their settings; a parameter that none of them has is refused."""
     from jaxbandits import grid
     from jaxbandits.apps.comparison.plan import POLICIES
     from jaxbandits.tools import leaf_fields
 
-    stated = arguments.parameters
-    policies: list[Policy] = []
-    fields = {name: leaf_fields(POLICIES[name]) for name in arguments.policies}
-    known = {field.name for of in fields.values() for field in of}
-    for parameter, values in stated.items():
-        if parameter not in known:
-            has = ", ".join(map(option_name, sorted(known))) or "none"
-            near = nearest(option_name(parameter), map(option_name, [*known, *vars(arguments)]))
-            may_be = f"an option, or a parameter of the policies ({has}){near}"
-            raise bad(option_name(parameter), values, may_be)
-    for name, of in fields.items():
-        values = {field.name: stated[field.name] for field in of if field.name in stated}
-        for field in of:
-            if field.default is dataclasses.MISSING and field.name not in values:
-                missing = option_name(field.name)
-                raise InputError(f"{missing}: not given; {name} has no default for it")
+    stated, policies = arguments.parameters, []
+    own = {name: [x.name for x in leaf_fields(POLICIES[name])] for name in arguments.policies}
+    known = {*itertools.chain(*own.values())}
+    for parameter in stated.keys() - known:
+        has = ", ".join(map(option_name, sorted(known))) or "none"
+        near = nearest(option_name(parameter), map(option_name, [*known, *vars(arguments)]))
+        may_be = f"an option, or a parameter of the policies ({has}){near}"
+        raise bad(option_name(parameter), stated[parameter], may_be)
+    for name in arguments.policies:
+        values = {x: stated[x] for x in own[name] if x in stated}
         policies.append(grid(POLICIES[name], **values) if values else POLICIES[name]())
     return policies
 
@@ -155,19 +150,18 @@ def parser() -> Parser:
     }
     about = "Spend a budget on the arms of a file with several policies, many times, and rank them."
     table = _OPTIONS + READING_TABLE
-    return Parser("compare", about, table, more | READING_TYPES, _EPILOG, takes_parameters=True)
+    return Parser("compare", about, table, more | READING_TYPES, _EPILOG)
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Compare; the exit code is 0, 1 (nothing could be written) or 130 (Ctrl-C after the runs)."""
+    """Compare; the exit code is 0, or 130 (Ctrl-C after the runs)."""
     from jaxbandits.apps import comparison as desk
-    from jaxbandits.apps._cli.folder import check_folder
     from jaxbandits.apps.comparison.comparison import put_all
     from jaxbandits.tools import usual_progress
 
     policies = chosen_policies(arguments)
     out, command = Path(arguments.out), shlex.join(["jaxbandits", *argv])
-    check_folder("--out", arguments.out, FILES, "compare")
+    check_folder(arguments.out, FILES, "compare")
     asked = ("runs", "growth", "decide", "start", "noise", "seed", *READING)
     options = {name: getattr(arguments, name) for name in asked}
     plan = desk.prepare(arguments.arms, arguments.budget, policies, **options)
@@ -180,8 +174,6 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
         answer = desk.answer_of(comparison, progress=progress)
         say(desk.markdown(answer))
         desk.write_report(answer, out, command, about)
-    except OSError as problem:
-        return unwritten(problem)
     except KeyboardInterrupt:
         print(f"interrupted: all runs finished; numbers are in {out}/", file=sys.stderr)
         return 130

@@ -10,8 +10,10 @@ import argparse
 import contextlib
 import gc
 import importlib
+import json
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -25,9 +27,8 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises InputError and prints no usage.
 
     A line of ``table`` is an argument: its name, its value (``A|B``: one of these; ``-``: a
-    switch), what it does. ``more`` has by name what else argparse is told.
-
-    With ``takes_parameters`` every other ``--name 1,2`` is a parameter of a policy, in ``parameters``.
+    switch), what it does. ``more`` has by name what else argparse is told. Beside ``--policies``
+    every other ``--name 1,2`` is a parameter of theirs, in ``parameters``.
     """
 
     def __init__(
@@ -37,9 +38,7 @@ class Parser(argparse.ArgumentParser):
         table: str = "",
         more: Mapping[str, Mapping[str, Any]] | None = None,
         epilog: str = "",
-        takes_parameters: bool = False,
     ):
-        self._takes_parameters = takes_parameters
         super().__init__(
             prog=f"jaxbandits {job}".strip(),
             description=description,
@@ -58,17 +57,14 @@ class Parser(argparse.ArgumentParser):
             self.add_argument(name, help=about, **own)
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
-        """The values; ``--help`` and ``--version`` print and leave by SystemExit(0).
-
-        Raises:
-            InputError: naming the argument.
-        """
+        """The values; an InputError names the argument, and ``--help`` leaves by SystemExit(0)."""
         arguments, rest = self.parse_known_args(argv)
         parameters, words = dict[str, list[float]](), iter(rest)
+        takes_parameters = hasattr(arguments, "policies")
         for word in words:
             name, equals, value = word.partition("=")
             near = nearest(name, self._option_string_actions) or f" (see {self.prog} --help)"
-            if not (self._takes_parameters and name.startswith("--")):
+            if not (takes_parameters and name.startswith("--")):
                 raise InputError(f"{line(name)}: not expected here{near}")
             value = value if equals else next(words, "")
             try:
@@ -76,7 +72,7 @@ class Parser(argparse.ArgumentParser):
             except ValueError:
                 may_be = f"numbers, separated by commas (a parameter of a policy){near}"
                 raise bad(line(name), value, may_be) from None
-        if self._takes_parameters:
+        if takes_parameters:
             arguments.parameters = parameters
         return arguments
 
@@ -110,10 +106,10 @@ def say(text: str) -> None:
         os.close(nowhere)
 
 
-def complain(problem: object) -> None:
-    """Print an error to stderr, in one line."""
+def complain(problem: object, kind: str = "error") -> None:
+    """Print an error, or a note, to stderr, in one line."""
     text = line(" ".join(str(problem).split()))
-    print(f"jaxbandits: error: {text}", file=sys.stderr, flush=True)
+    print(f"jaxbandits: {kind}: {text}", file=sys.stderr, flush=True)
 
 
 def option_name(parameter: str) -> str:
@@ -121,16 +117,26 @@ def option_name(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
-def unwritten(problem: OSError) -> int:
-    """Complain that the output could not be written; gives the exit code."""
-    complain(f"--out: could not be written ({problem})")
-    return 1
+def check_folder(out: str, files: Sequence[str], job: str) -> None:
+    """Find out before the work whether the ``files`` that the command ``job`` writes, ``run.json``
+    among them, can be written; they replace nothing but results of the same job.
+    """
+    if not out.strip():
+        raise bad("--out", out, "the name of a folder")
+    try:
+        there = (path for path in (Path(out), *Path(out).absolute().parents) if path.exists())
+        tempfile.TemporaryFile(dir=next(there)).close()
+    except OSError as problem:
+        raise bad("--out", out, f"a folder that can be written ({problem})") from None
+    writer, existing = "", [name for name in files if (Path(out) / name).exists()]
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # else none of ours
+        writer = json.loads((Path(out) / "run.json").read_bytes())["command"].split()[1]
+    if existing and writer != job:
+        must = f"another folder: {', '.join(existing)} in it are not of this job"
+        raise bad("--out", out, must)
 
 
 # --- Compiled programs are kept from one command to the next, by jax
-
-
-VARIABLE = "JAXBANDITS_CACHE"
 
 
 def keep_programs() -> None:
@@ -143,7 +149,7 @@ def keep_programs() -> None:
 
     from jaxbandits.tools import keep_programs_in, processor
 
-    base = os.environ.get(VARIABLE) or "~/.cache/jaxbandits"
+    base = os.environ.get("JAXBANDITS_CACHE") or "~/.cache/jaxbandits"
     if base == "off" or getattr(jax.config, "jax_compilation_cache_dir", None):
         return
     # XLA makes its CPU code for one kind of processor, and jax's own key does not tell them apart.
@@ -178,10 +184,7 @@ _JOBS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments, by default those of the process.
-
-    The exit code is 0, 1 (nothing could be written), 2 (bad input) or 130 (Ctrl-C).
-    """
+    """Run the command: the exit code is 0, 1 (a file not written), 2 (bad input) or 130 (Ctrl-C)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         # It is closed, or is not Python's own
@@ -192,6 +195,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as problem:
         complain(problem)
         return 2
+    except OSError as problem:
+        complain(f"a file could not be read or written ({problem})")
+        return 1
     except KeyboardInterrupt as stop:
         # An interrupted comparison knows how far it came
         done = f"{stop.done} of {stop.runs} runs" if hasattr(stop, "runs") else "no run"  # type: ignore[attr-defined]
@@ -221,7 +227,3 @@ def _run(argv: list[str]) -> int:
     arguments.job = job
     keep_programs()
     return module.run(arguments, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

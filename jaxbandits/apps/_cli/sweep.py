@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import sys
 from typing import Any
 
 from jaxbandits.apps._cli.console import Parser, complain, say
 from jaxbandits.apps._cli.status import duration
-from jaxbandits.core import InputError, bad
+from jaxbandits.core import InputError
 from jaxbandits.tools import line, whole_number
 
 _EPILOG = """\
@@ -20,8 +21,6 @@ Where a sweep runs: in this process, or with --on
   processes:4                four processes on this machine (Dask: pip install '.[dask]')
   dask:tcp://HOST:8786       the workers of a Dask scheduler that runs (on Slurm, Kubernetes, SSH, …)
 """
-
-
 _OPTIONS = """\
 spec  SPEC.py  a file that sets `sweep` to a jaxbandits.Sweep
 --out  DIR  folder of blocks and results
@@ -48,8 +47,6 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     out = arguments.out
     if not out and not arguments.dry_run:
         raise InputError("--out: required (or --dry-run)")
-    if arguments.on is not None and arguments.workers is not None:
-        raise bad("--workers", arguments.workers, "left out with --on")
     if arguments.workers is not None:
         whole_number("--workers", arguments.workers, 1, 4096)
     state = "nothing was written"
@@ -63,7 +60,8 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
         options = {"workers": arguments.workers, "progress": usual_progress(arguments.progress)}
         engine = contextlib.nullcontext() if arguments.on is None else open_engine(arguments.on)
         with engine as executor:
-            result = sweep(spec, out, executor=executor, notice=_notice, **options)
+            notice = functools.partial(complain, kind="note")
+            result = sweep(spec, out, executor=executor, notice=notice, **options)
         say(f"{result.best_values().text()}\nwritten: {line(out)}/ (result.nc, sensitivity.csv)")
         return 0
     except (StorageError, UnfinishedError) as problem:
@@ -72,10 +70,6 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     except KeyboardInterrupt:
         print(f"interrupted; {state}", file=sys.stderr)
         return 130
-
-
-def _notice(text: str) -> None:
-    print(f"jaxbandits: note: {line(text)}", file=sys.stderr, flush=True)
 
 
 def _forecast(plan: Any, arguments: argparse.Namespace) -> list[str]:

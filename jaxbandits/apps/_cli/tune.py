@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from jaxbandits.apps._cli.console import Parser, listed, say, unwritten
+from jaxbandits.apps._cli.console import Parser, check_folder, listed, say
 from jaxbandits.apps.comparison.names import NAMES
-from jaxbandits.core import InputError, bad
+from jaxbandits.core import bad
 from jaxbandits.tools import whole_number
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ In Python, jaxbandits.tune tunes several parameters at once, and for instances o
 Example:
   jaxbandits tune --policy omega_ucb --parameter rho --family beta --k 50 --grid 16
 """
-
-
 _OPTIONS = f"""\
 --policy  NAME  one of: {", ".join(NAMES)}
 --parameter  NAME  what to tune (default: the policy's first)
@@ -51,12 +48,11 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Tune, see :func:`jaxbandits.tune`; the exit code is 0, or 1 if nothing could be written."""
+    """Tune, see :func:`jaxbandits.tune`; the exit code is 0."""
     import jax
     import numpy as np
 
     from jaxbandits import tune
-    from jaxbandits.apps._cli.folder import check_folder
     from jaxbandits.tools import get
     from jaxbandits.tuning import FILES, random_problem
 
@@ -64,16 +60,13 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
         whole_number(f"--{name}", getattr(arguments, name), least, 2**32 - 1)
     policy, name = _policy(arguments)
     grid = float(get(policy, name)) * np.geomspace(1 / 16, 16, arguments.grid)
-    check_folder("--out", arguments.out, FILES, "tune")
+    check_folder(arguments.out, FILES, "tune")
     options = {name: getattr(arguments, name) for name in ("steps", "instances", "fresh")}
     problem = random_problem(arguments.family, arguments.k, arguments.budget)
     key = jax.random.key(arguments.seed)
     result = tune(policy, problem, wrt=name, key=key, grid=grid, **options)
     about = {"command": shlex.join(["jaxbandits", *argv]), "arguments": vars(arguments)}
-    try:
-        paths = result.save(arguments.out, about)
-    except OSError as full:
-        return unwritten(full)
+    paths = result.save(arguments.out, about)
     say("\n".join([*result.lines(), f"written: {', '.join(map(str, paths))}"]))
     return 0
 
@@ -85,14 +78,11 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, str]:
 
     if arguments.policy not in POLICIES:
         raise bad("--policy", arguments.policy, f"one of {listed(arguments.policy, POLICIES)}")
-    leaves = {field.name: field for field in leaf_fields(POLICIES[arguments.policy])}
+    leaves = [field.name for field in leaf_fields(POLICIES[arguments.policy])]
     if not leaves:
         raise bad("--policy", arguments.policy, "one with a parameter")
-    name = arguments.parameter or next(iter(leaves))
+    name = arguments.parameter or leaves[0]
     if name not in leaves:
         raise bad("--parameter", name, f"one of {listed(name, leaves)}")
     values = {} if arguments.start is None else {name: arguments.start}
-    for leaf in leaves.values():
-        if leaf.default is dataclasses.MISSING and leaf.name not in values:
-            raise InputError(f"--start: required, for there is no default of {leaf.name}")
     return POLICIES[arguments.policy](**values), name

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import hashlib
 import io
 import itertools
@@ -16,8 +17,7 @@ import re
 import shlex
 import sys
 import unicodedata
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from jaxbandits.tools import brief, line, quoted
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 
-# Titles that need no name, by what they are; other keys of --columns; what a kind of file must have
+# What a column may be, and the titles that say so by themselves, which are keys of --columns, too
 PLAIN = {
     "name": "name arm",
     "pulls": "pulls clicks",
@@ -41,34 +41,36 @@ PLAIN = {
     "mean_cost": "mean_cost cost_mean",
     "instance": "instance",
     "time": "time timestamp date day week month",
+    "over": "over",
 }
-AS = {"arm": "name", "clicks": "pulls", "spent": "cost", "conversions": "reward"}
-ROLES = (*PLAIN, "over", *AS)
+_ROLES = {title: role for role, titles in PLAIN.items() for title in titles.split()}
 KINDS = {
     "counts": ("name", "pulls", "reward", "cost"),
     "means": ("name", "mean_reward", "mean_cost"),
     "log": ("name", "reward", "cost"),
 }
+_AMOUNTS = ["pulls", "reward", "cost"]
 NUMERIC = ("pulls", "reward", "cost", "mean_reward", "mean_cost")
 _NOTHING, _UNKNOWN = ("", "-", "--", "–", "—"), ("na", "n/a", "#n/a", "nan", "null", "none")
 _YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _GUESSES = {  # how titles of numbers often begin, for the question
-    "pulls": r"cli[ck]|kli|pull|visit|sess|request|impr",
-    "reward": r"conv|kon[vw]|order|purch|sale|lead|result|reward|score",
-    "cost": r"cost|co[uû]t|kos[tz]|spen|amount|usd|eur",
+    "pulls": r"(?i)cli[ck]|kli|pull|visit|sess|request|impr",
+    "reward": r"(?i)conv|kon[vw]|order|purch|sale|lead|result|reward|score",
+    "cost": r"(?i)cost|co[uû]t|kos[tz]|spen|amount|usd|eur",
 }
 _SIGN = (  # of a currency
     r"(?:[A-Z]{0,3}[$£¥₠-⃀]|kr\.?|zł|Kč|Ft|Rs\.?|AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EUR|GBP|HKD|HUF"
     r"|IDR|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PEN|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR)"
 )
-_BLANKS = r"'’ \u00a0\u2009\u202f"  # between thousands
-_CELL = re.compile(
-    rf"({_SIGN})?\s*((?:\d[\d.,{_BLANKS}]*|[.,]\d+)(?:e[+-]?\d+)?)\s*({_SIGN}|%)?",
-    re.ASCII | re.IGNORECASE,
-)
-_GROUPED = re.compile(
-    rf"[1-9]\d{{0,2}}([.,{_BLANKS}])\d{{3}}(?:\1\d{{3}})*|[1-9]\d?(?:,\d\d)+,\d{{3}}", re.ASCII
-)
+_BLANK = r"\s\u00a0\u2009\u202f"
+_CELLS = {  # by the decimal sign: currency, sign, whole part with its thousands, rest, power, unit
+    decimal: re.compile(
+        rf"({_SIGN})?\s*([+-]?)([1-9]\d{{0,2}}([{other}'’{_BLANK}])\d{{3}}(?:\4\d{{3}})*"
+        rf"|[1-9]\d?(?:{other}\d\d)+{other}\d{{3}}|\d*)(?:[{decimal}](\d*))?(e[+-]?\d+)?[{_BLANK}]*({_SIGN}|%)?",
+        re.ASCII | re.IGNORECASE,
+    )
+    for decimal, other in ((".", ","), (",", r"\."))
+}
 _OF_ONE = r"(?i)\b(?:per|pro|par|por|avg|average|durchschn|mean|rate|e?cp[a-z]|ctr|rpm|epc|roas|roi|acos)\b|ø|%"
 _PARTS = {"micro": 1e6, "micros": 1e6, "cent": 100.0, "cents": 100.0, "¢": 100.0, "%": 100.0}
 _TOTAL = re.compile(
@@ -78,10 +80,8 @@ _TOTAL = re.compile(
     r"|.*[\s:–-](?:sub-?)?(?:totals?|sum|summe|gesamt)"
 )
 _ROUNDED = r"(?i)\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}"  # of ids
-_COST, _SCORE = (
-    re.compile(rf"(?i){x}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{x}")
-    for x in (r"(?:total[_ ])?cost", "(?:score|reward)")
-)
+_WORD = r"((?:total[_ ])?cost|score|reward)"  # beside an arm's name
+_OF_ARM = re.compile(rf"(?i){_WORD}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{_WORD}")
 _MAY_BE, _SHARE = "a finite number of at least 0", 0.99  # of its bound, which the largest mean has
 _CLOSE = 5e-4  # of a sum, relative to it
 
@@ -93,12 +93,12 @@ class _Sheet:
     source: str  # what messages call it
     titles: list[str]
     cells: pd.DataFrame  # its columns are numbers, in the order of the titles
-    columns: Mapping[str, Any]  # as the user named them
     sha256: str | None = None
     path: str | None = None
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)  # as the user named them
     kind: str = "log"
-    at: dict[str, tuple[int, ...]] = field(default_factory=dict)  # the columns of each role
-    constant: dict[str, float] = field(default_factory=dict)  # what every pull costs
+    at: Mapping[str, Sequence[int]] = field(default_factory=dict)  # the columns of each role
+    constant: Mapping[str, float] = field(default_factory=dict)  # what every pull costs
     notes: list[str] = field(default_factory=list)
 
     def note(self, rows: Any, text: str) -> None:
@@ -107,24 +107,32 @@ class _Sheet:
             lines = brief(", ".join(map(str, self.cells.index[rows])), 40)
             self.notes.append(f"line{'s' * (',' in lines)} {lines} {text}")
 
+    def leave_out(self, rows: Any, why: str) -> None:
+        self.note(rows, why)
+        self.cells = self.cells[~rows]
+
     def title(self, role: str) -> str:
         return "+".join(self.titles[n] for n in self.at.get(role, ()))
 
     def texts(self, role: str) -> pd.Series:
         """The cells of a role; those of several columns as ``a / b``."""
-        first, *more = (self.cells[n] for n in self.at[role])
-        for column in more:
-            first = first + " / " + column
-        return first
+        return functools.reduce(lambda x, y: x + " / " + y, (self.cells[n] for n in self.at[role]))
+
+    def empty(self, columns: Iterable[int]) -> np.ndarray:
+        """Of each row and these columns whether nothing stands there."""
+        return self.cells[[*columns]].isin(_NOTHING).to_numpy()
 
     def unused(self) -> list[int]:
         used = {"", *(self.titles[n] for n in itertools.chain(*self.at.values()))}
         return [n for n, title in enumerate(self.titles) if title not in used]
 
-    def error(self, text: str, rows: Any = None) -> InputError:
-        """The error of this file, or of the first of some rows."""
-        place = "" if rows is None else f", line {self.cells.index[int(np.argmax(rows))]}"
-        return InputError(f"{self.source}{place}: {text}")
+    def refuse(self, rows: Any, text: str) -> None:
+        """Raise the error of the first of these rows, if there are any."""
+        if np.any(rows):
+            raise self.error(f"line {self.cells.index[int(np.argmax(rows))]}: {text}", ", ")
+
+    def error(self, text: str, between: str = ": ") -> InputError:
+        return InputError(f"{self.source}{between}{text}")
 
 
 def read_arms(
@@ -139,9 +147,8 @@ def read_arms(
     """Read arms: means as given, counts (reward / pulls and cost / pulls), or a log's averages.
 
     In a file of counts the rows of a name are summed (days); in a log each row is a pull. Arms
-    without pulls or cost are kept out, and told. The bounds that divide rewards and costs into
-    [0, 1] are one pair for the file: the largest value (log), or 1, or the largest mean / 0.99
-    where that is above 1.
+    without pulls or cost are kept out, and told. One pair of bounds divides the file's rewards and
+    costs into [0, 1]: the largest value (log), or 1, or the largest mean / 0.99 where that is above.
 
     Args:
         source: a CSV file, ``-`` for standard input, or a pandas data frame.
@@ -151,14 +158,14 @@ def read_arms(
             what every pull costs; ``pulls="1"``: every row is a pull. ``conversions`` is a reward
             that a pull brings once at most.
         drop: rows of this name, or else with this cell, are left out; with wide columns, too.
-        wide: the file is a table of requests: a row is one, that all arms were tried on; an arm has
-            a column of what it brought, and one of what that cost (``gpt4`` and ``gpt4_cost``).
+        wide: a row is a request that all arms were tried on; an arm has a column of what it
+            brought, and one of what that cost (``gpt4`` and ``gpt4_cost``).
         decimal: the decimal sign, "." or ","; None: the one by which all cells can be read.
         encoding: of the file's text; None for UTF-8, and for UTF-16 with its mark.
 
     Raises:
-        InputError: columns are not known (the message has all of them, and a command); a cell is
-            not what it must be; a row may be a total; rows or names cannot be told apart.
+        InputError: columns are not known (the message has all of them, and a command), a cell is
+            not what it must be, or rows may be totals or one arm twice.
 
     Example:
         >>> import pandas
@@ -171,19 +178,24 @@ def read_arms(
         raise bad("decimal", decimal, "'.' or ','")
     if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
         raise bad("drop", drop, "a list of names or cells ('' for rows without a name)")
-    columns = columns or {}
-    for role, title in columns.items():
-        if role not in ROLES:
-            raise bad("columns", role, f"one of {', '.join(ROLES)}")
-        if not title or not all(isinstance(x, str) and x.strip() for x in [title, *title][-1:]):
-            raise bad("columns", title, f"the title of the column that is {role}")
+    given: dict[str, Any] = {**(columns or {})}
+    named = {x: y if isinstance(y, (list, tuple)) else [y] for x, y in given.items()}
+    for role, titles in named.items():
+        if role not in _ROLES:
+            raise bad("columns", role, f"one of {', '.join(PLAIN)}, conversions")
+        if not titles or not all(isinstance(x, str) and x.strip() for x in titles):
+            raise bad("columns", titles, f"the title of the column that is {role}")
     is_frame = hasattr(source, "columns")
-    sheet = _of_frame(source) if is_frame else _of_file(source, columns, wide, encoding)
-    sheet.columns = columns
+    sheet = _of_frame(source) if is_frame else _of_file(source, named, wide, encoding)
+    sheet.columns = named
     if wide:
         _melt(sheet, drop)
     else:
-        _find_roles(sheet)
+        at, sheet.constant, sheet.kind, problem = _roles(sheet.titles, named)
+        if not sheet.kind:
+            raise _question(sheet, problem)
+        roles = (*KINDS[sheet.kind], "instance", "time", "over")
+        sheet.at = {role: at[role] for role in roles if role in at}
         _leave_out(sheet, drop, {n for role in NUMERIC for n in sheet.at.get(role, ())})
     rows, currency = _rows(sheet, decimal)
     _check(sheet, rows, wide)
@@ -196,16 +208,15 @@ def read_arms(
 def _of_frame(source: Any) -> _Sheet:
     """A data frame, all cells as texts; its floats as none could be written with thousands."""
     frame = source.reset_index() if any(x is not None for x in source.index.names) else source
-    cells = frame.set_axis(range(frame.shape[1]), axis=1).astype(object)
 
     def text(value: Any) -> str:
         if not isinstance(value, (float, np.floating)):
             return str(value).strip()
         return f"{value:.0f}" if value % 1 == 0 else f"{value:.17e}"
 
-    cells = cells.where(cells.notna(), "").apply(lambda column: column.map(text))
-    titles = [str(x).strip() for x in frame.columns]
-    return _Sheet("data frame", titles, cells.set_axis(np.arange(len(cells)) + 1), {})
+    cells = frame.set_axis(range(frame.shape[1]), axis=1).astype(object)
+    cells = cells.where(cells.notna(), "").map(text).set_axis(np.arange(len(cells)) + 1)
+    return _Sheet("data frame", [str(x).strip() for x in frame.columns], cells)
 
 
 def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | None) -> _Sheet:
@@ -218,51 +229,37 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
     except (OSError, ValueError, TypeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise bad("arms file", str(path), f"a CSV file that can be read ({reason})") from None
-    is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    usual = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
-        text = content.decode(encoding or ("utf-16" if is_wide else "utf-8-sig"))
+        text = content.decode(encoding or usual)
     except (ValueError, LookupError):
         must = "text in UTF-8, saved as CSV (say --encoding, such as cp1252; of a workbook give the data frame)"
         raise bad("encoding" if encoding else "arms file", encoding or name, must) from None
-    tries = list[tuple[Any, ...]]()
-    for sign in ",;\t|":
+    tries = list[tuple[int, str, list[str]]]()
+    for sign in "\t,;|":
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, skipinitialspace=True)
         with contextlib.suppress(csv.Error):
             for row in itertools.islice(filter("".join, reader), 60):
-                filled, end = len(row) - row.count(""), reader.line_num
-                if filled > 1 and (wide or _roles(row, columns)[2]):
-                    tries.append((0, end, 0, sign, row))
-                    break
-                tries += [(1, -filled, end, sign, row)] * (filled > 1)
+                tries += [(reader.line_num, sign, row)] * (len(row) - row.count("") > 1)
     if not tries:
-        what = "no line has several cells" if text.strip(', ;\t|\r\n"') else "the file is empty"
-        raise InputError(f"{name}: {what}; it must have a header and rows of arms")
-    unknown, first, second, sign, row = min(tries)
-    end, width = second if unknown else first, len(row)
-    below = io.StringIO(text, newline="")
-    for _ in range(end):
-        next(below)
+        raise InputError(f"{name}: no line has several cells; it must have a header, and arms")
+    known = [x for x in tries if wide or _roles(x[2], columns)[2]]
+    end, sign, row = min(known) if known else max(tries, key=lambda x: len(x[2]) - x[2].count(""))
+    # Lines above as empty ones, so that pandas counts those of the file
+    below = "\n" * end + "".join(io.StringIO(text, newline="").readlines()[end:])
     options: dict[str, Any] = {"header": None, "index_col": False, "sep": sign, "dtype": object}
     options |= {"na_filter": False, "skipinitialspace": True, "skip_blank_lines": False}
     try:
-        with warnings.catch_warnings(action="error"):
-            cells = pd.read_csv(below, names=range(width + 1), **options).fillna("")
-    except pd.errors.EmptyDataError:
-        cells = pd.DataFrame(columns=range(width + 1), dtype=object)
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as problem:
-        what = f"not readable as CSV with a number of cells as in the header, {width}"
+        cells = pd.read_csv(io.StringIO(below), names=range(len(row) + 1), **options).iloc[end:]
+    except pd.errors.ParserError as problem:
+        what = f"not readable as CSV with a number of cells as in the header, {len(row)}"
         raise InputError(f"{name}: {what} ({' '.join(str(problem).split())})") from None
-    cells = cells.set_axis(np.arange(len(cells)) + end + 1).apply(lambda x: x.str.strip())
-    if (over := cells.pop(width) != "").any():
+    cells = cells.set_axis(cells.index + 1).fillna("").apply(lambda x: x.str.strip())
+    if (over := cells.pop(len(row)) != "").any():
         place = f"{name}, line {cells.index[over][0]}, number of cells"
-        raise bad(place, width + 1, f"at most {width}, as in the header")
+        raise bad(place, len(row) + 1, f"at most {len(row)}, as in the header")
     digest = hashlib.sha256(content).hexdigest()
-    return _Sheet(name, [x.strip() for x in row], cells, columns, digest, str(path))
-
-
-def _empty(column: pd.Series) -> np.ndarray:
-    """Of each row whether nothing stands there."""
-    return column.isin(_NOTHING).to_numpy()
+    return _Sheet(name, [x.strip() for x in row], cells, digest, str(path))
 
 
 def _key(text: str) -> str:
@@ -275,71 +272,45 @@ def _key(text: str) -> str:
 
 
 def _roles(
-    titles: Sequence[str], columns: Mapping[str, Any]
-) -> tuple[dict[str, tuple[int, ...]], dict[str, float], list[str], str]:
-    """Each role's columns, what every pull costs, possible kinds, and what is not there."""
-    at, constant, keys = dict[str, tuple[int, ...]](), dict[str, float](), [*map(_key, titles)]
-    for role, given in columns.items():
-        whole = isinstance(given, str) and (_key(given) in keys or "+" not in given)
-        found = list[list[int]]()
-        for part in [given] if whole else given.split("+") if isinstance(given, str) else given:
+    titles: Sequence[str], columns: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, list[int]], dict[str, float], str, str]:
+    """Each role's columns, what every pull costs, the kind of file, and what is not there."""
+    at, constant, keys = dict[str, list[int]](), dict[str, float](), [*map(_key, titles)]
+    for key, given in columns.items():
+        role, found = _ROLES[key], list[list[int]]()
+        is_joined = len(given) == 1 and _key(given[0]) not in keys
+        for part in given[0].split("+") if is_joined else given:
             same = [n for n, x in enumerate(titles) if x.strip() == part.strip()]
             found.append(same or [n for n, x in enumerate(keys) if x == _key(part)])
         if all(len(x) == 1 for x in found):
-            at[AS.get(role, role)] = tuple(x[0] for x in found)
-        elif whole and not found[0] and re.fullmatch(r"\d*\.?\d+", given) and float(given) > 0:
-            constant[AS.get(role, role)] = float(given)
+            at[role] = [x[0] for x in found]
+        elif re.fullmatch("1" if role == "pulls" else r"(?=.*[1-9])\d*\.?\d+", "+".join(given)):
+            constant[role] = float(given[0])
         else:
-            return at, constant, [], f"{role}={given}"
-    used = {*itertools.chain(*at.values())}
-    for n, text in enumerate(keys):
-        for role, plain in PLAIN.items():
-            is_free = n not in used and role not in constant and used.isdisjoint(at.get(role, ()))
-            if text and text.replace(" ", "_") in plain.split() and is_free:
-                at[role] = (*at.get(role, ()), n)
-    has = at.keys() | constant.keys()
-    return at, constant, [kind for kind, need in KINDS.items() if has.issuperset(need)], ""
-
-
-def _find_roles(sheet: _Sheet) -> None:
-    """Tell the sheet which columns are what, and what kind of file it is; or ask."""
-    at, sheet.constant, kinds, problem = _roles(sheet.titles, sheet.columns)
-    if problem or not kinds:
-        raise _question(sheet, problem)
-    if sheet.cells.empty:
-        raise sheet.error("there is a header but no rows; it must have at least two arms")
-    if one_each := sheet.constant.pop("pulls", 0):  # every row is a pull
-        kinds = ["log"] * ("log" in kinds and one_each == 1)
-    elif "counts" in kinds:
-        kinds.remove("log")
-    if len(kinds) != 1:
-        fits = " and ".join(kinds) or "no kind"
-        raise sheet.error(f"the header fits {fits}; name the columns with --columns")
-    sheet.kind = kinds[0]
-    roles = (*KINDS[sheet.kind], "instance", "time", "over")
-    sheet.at = {role: at[role] for role in roles if role in at}
+            return at, constant, "", f"{key}={'+'.join(given)}"
+    named, used = {"over", *at, *constant}, {*itertools.chain(*at.values())}
+    for n, title in enumerate(keys):
+        role = _ROLES.get(title.replace(" ", "_"), "over")
+        if role not in named and n not in used:
+            at[role] = [*at.get(role, ()), n]
+    has = at.keys() | constant.keys() - {"pulls"}  # with pulls=1 every row is one
+    kind = next((kind for kind, need in KINDS.items() if has.issuperset(need)), "")
+    return at, constant, kind, ""
 
 
 def _question(sheet: _Sheet, problem: str) -> InputError:
     """What the columns are, with three samples each, and the command with a guess in each place."""
-    samples = {
-        title: [x for x in sheet.cells[n].iloc[:500].unique() if x]
-        for n, title in enumerate(sheet.titles)
-        if title
-    }
-    joined = {x: y if isinstance(y, str) else "+".join(y) for x, y in sheet.columns.items()}
-    given = {AS.get(role, role): title for role, title in joined.items()}
-    free = [title for title in samples if title not in given.values()]
-    numbers = [x for x in free if any(map(_is_number, samples[x][:3]))]
-    words = [x for x in free if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
+    columns = zip(sheet.titles, sheet.cells.iloc[:500].items(), strict=True)
+    samples = {title: [x for x in cells.unique() if x] for title, (_, cells) in columns if title}
+    given = {_ROLES[role]: "+".join(titles) for role, titles in sheet.columns.items()}
+    numbers = [x for x, texts in samples.items() if any(map(_is_number, texts[:3]))]
+    words = [x for x in samples if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
     pairs = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
     for role, pattern in _GUESSES.items():
-        likely = [x for x in numbers if re.search(pattern, x, re.IGNORECASE)]
-        pairs[role] = (likely or ["…"])[0]
-    pairs |= given
-    what = "which column is what"
+        pairs[role] = next((x for x in numbers if re.search(pattern, x)), "…")
+    pairs, what = pairs | given, "which column is what"
     if problem:
-        pairs[AS.get(role := problem.partition("=")[0], role)] = "…"
+        pairs[_ROLES[problem.partition("=")[0]]] = "…"
         what = f"columns: {quoted(problem)} given; it must be a title of the file, that stands there once"
     said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
     seen = [f"{quoted(brief(x, 60))} ({brief(', '.join(y[:3]), 60)})" for x, y in samples.items()]
@@ -354,34 +325,25 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     """Without what the user drops and rows without numbers; a total or no name is refused."""
     texts, names = [n for n in sheet.cells if n not in numeric], sheet.at.get("name", ())
     for text in map(str.strip, drop):
-        same = [
-            (sheet.cells[n] == text).to_numpy() if text else _empty(sheet.cells[n])
-            for n in (*names[-1:], *texts)
-        ]
-        by_name = bool(names) and (same[0].any() or not text)
-        found = same[0] if by_name else np.any(same or [[False]], axis=0)
+        same = sheet.cells[[*names[-1:], *texts]].isin([text] if text else _NOTHING).to_numpy()
+        by_name = bool(names) and (not text or same[:, 0].any())
+        found = same[:, 0] if by_name else same.any(axis=1)
         if not found.any():
             raise bad("drop", text, "a name or a cell of the file")
-        sheet.note(found, "dropped, as --drop says")
-        sheet.cells = sheet.cells[~found]
-    blank = np.all([_empty(sheet.cells[n]) for n in numeric], axis=0)
-    sheet.note(blank, "skipped: no numbers")
-    sheet.cells = sheet.cells[~blank]
+        sheet.leave_out(found, "dropped, as --drop says")
+    sheet.leave_out(sheet.empty(numeric).all(axis=1), "skipped: no numbers")
     if not (size := len(sheet.cells)):
-        raise sheet.error("no row is left; it must have at least two arms")
-    columns = [sheet.cells[n] for n in names]
-    if texts:  # the first filled cell of each row; of a log at its ends, for a prompt may begin so
-        first = sheet.cells[texts].replace("", np.nan).bfill(axis=1)[texts[0]].fillna("")
-        edge = {0, *range(max(size - 3, 0), size)} if sheet.kind == "log" else range(size)
-        columns.append(first.iloc[sorted(edge)])
-    for column in columns:
-        if called := [x for x in column.unique() if _TOTAL.fullmatch(x)]:
-            at = sheet.cells.index == column.index[column == called[0]][0]
-            say = f"--drop {shlex.quote(called[0])} leaves it out"
-            raise sheet.error(f"{quoted(called[0])} is called a total; {say}", at)
-    for n in names:
-        if (nameless := _empty(sheet.cells[n])).any():
-            raise sheet.error("no name, perhaps a total; --drop '' leaves such rows out", nameless)
+        raise sheet.error("there is a header but no rows; it must have at least two arms")
+    # The first filled cell of each row; of a log at its ends, for a prompt may begin so
+    first = sheet.cells[texts].replace("", np.nan).bfill(axis=1).iloc[:, :1].fillna("")
+    edge = {0, *range(max(size - 3, 0), size)} if sheet.kind == "log" else range(size)
+    for _, column in (*sheet.cells[[*names]].items(), *first.iloc[sorted(edge)].items()):
+        for text in filter(_TOTAL.fullmatch, column.unique()):
+            say = f"--drop {shlex.quote(text)} leaves it out"
+            at = sheet.cells.index == column.index[column == text][0]
+            sheet.refuse(at, f"{quoted(text)} is called a total; {say}")
+    nameless = "no name, perhaps a total; --drop '' leaves such rows out"
+    sheet.refuse(sheet.empty(names).any(axis=1), nameless)
 
 
 # --- Numbers
@@ -389,68 +351,52 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
 
 def _number(text: str, decimal: str) -> tuple[float, str]:
     """A cell as it reads with this decimal sign, and its currency or %; NaN if it does not."""
-    parts = _CELL.fullmatch(text)
-    if parts is None or (parts[1] and parts[3]):
+    found = _CELLS[decimal].fullmatch(text)
+    if found is None or not (found[3] or found[5]) or (found[1] and found[7]):
         return math.nan, ""
-    core, e, power = parts[2].casefold().partition("e")
-    whole, _, rest = core.strip().partition(decimal)
-    if _GROUPED.fullmatch(whole) and not e:
-        whole = re.sub(rf"[.,{_BLANKS}]", "", whole)
-    if not ((whole or "0") + (rest or "0")).isdecimal():
-        return math.nan, ""
-    return float(f"{whole or 0}.{rest or 0}{e}{power}"), (parts[1] or parts[3] or "").upper()
+    whole = re.sub(r"\D", "", found[3])
+    number = float(f"{found[2]}{whole or 0}.{found[5] or 0}{found[6] or ''}")
+    return number, (found[1] or found[7] or "").upper()
 
 
 def _is_number(text: str) -> bool:
-    return not all(math.isnan(_number(text, sign)[0]) for sign in ".,")
-
-
-def _decimal(sheet: _Sheet, texts: Mapping[str, Sequence[str]]) -> str:
-    """The sign by which all cells can be read, pulls as whole numbers; asked if both can, and differ."""
-    every = [(role, text) for role, x in texts.items() for text in x]
-
-    def reads(sign: str) -> bool:
-        values = ((role, _number(text, sign)[0]) for role, text in every)
-        return all(x == x and (role != "pulls" or x % 1 == 0) for role, x in values)
-
-    if not (every and reads(",")):
-        return "."
-    if not reads("."):
-        return ","
-    for _, text in every:
-        if _number(text, ".") != _number(text, ","):
-            raise sheet.error(f"{quoted(text)} reads in two ways; say --decimal . or --decimal ,")
-    return "."
+    return any(_number(text, sign)[0] >= 0 for sign in ".,")
 
 
 def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray], str]:
     """The columns of numbers by role, and their currency.
 
-    pandas reads what is plain; other texts, and those with a point, are read one by one.
+    The decimal sign is the one by which all cells can be read, pulls as whole numbers.
     """
     import pandas as pd
 
-    values, strange, pointed = dict[str, FloatArray](), dict[str, Any](), dict[str, Any]()
-    currencies, columns = set[str](), {x: sheet.texts(x) for x in NUMERIC if x in sheet.at}
+    columns = {role: sheet.texts(role) for role in NUMERIC if role in sheet.at}
+    every = [(role, text) for role, column in columns.items() for text in column.unique()]
+    every = [(role, x) for role, x in every if x not in _NOTHING and x.casefold() not in _YES]
+
+    def reads(sign: str) -> bool:
+        values = ((role, _number(text, sign)[0]) for role, text in every)
+        return all(x == x and (role != "pulls" or x % 1 == 0) for role, x in values)
+
+    sign = decimal or ("," if reads(",") else ".")
+    if not decimal and sign == "," and reads("."):
+        sign = "."
+        for text in (x for _, x in every if _number(x, ".") != _number(x, ",")):
+            raise sheet.error(f"{quoted(text)} reads in two ways; say --decimal . or --decimal ,")
+    numbers, currencies = dict[str, FloatArray](), set[str]()
     for role, column in columns.items():
-        values[role] = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
-        is_plain = ~np.isnan(values[role]) | _empty(column)
-        strange[role] = column[~is_plain & ~column.str.casefold().isin(_YES)].unique()
-        pointed[role] = column[is_plain & column.str.contains(".", regex=False)].unique()
-    both = {role: (*strange[role], *pointed[role]) for role in columns}
-    sign = decimal or _decimal(sheet, both)
-    for role, column in columns.items():
-        texts = both[role] if sign == "," else strange[role]
-        read = {text: _number(text, sign) for text in texts}
-        known = column.map({text: value for text, (value, _) in read.items()})
-        values[role] = np.where(column.isin(read), known.to_numpy(np.float64), values[role])
+        pointed = column if sign == "." else column.where(column == "")
+        plain = pd.to_numeric(pointed, errors="coerce")
+        read = {text: _number(text, sign) for text in column[plain.isna()].unique()}
+        others = column.map({text: value for text, (value, _) in read.items()})
         percent = column.isin([text for text, (_, unit) in read.items() if unit == "%"])
-        values[role] = _checked(sheet, role, values[role], percent.to_numpy())
+        values = plain.fillna(others).to_numpy(np.float64)
+        numbers[role] = _checked(sheet, role, values, percent.to_numpy())
         currencies |= {unit for _, unit in read.values() if unit not in ("", "%")}
     if len(currencies) > 1:
         names = " and ".join(map(quoted, sorted(currencies)))
         raise sheet.error(f"amounts in {names}; it must be one currency")
-    return values, "".join(currencies)
+    return numbers, "".join(currencies)
 
 
 def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) -> FloatArray:
@@ -460,7 +406,7 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
         right = column.str.casefold().map(_YES).to_numpy(np.float64)
         values = np.where(np.isnan(right), values, right)
     if counts:  # nothing is none
-        sheet.note(none := _empty(column), f"{role} empty: read as 0")
+        sheet.note(none := column.isin(_NOTHING).to_numpy(), f"{role} empty: read as 0")
         values = np.where(none, 0.0, values)
     wrong = ~((values >= 0) & np.isfinite(values))
     wrong |= (np.floor(values) < values) & (role == "pulls")
@@ -472,12 +418,11 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
         raise bad(place, column[wrong].iloc[0], f"{must} (or say --decimal)")
     if counts and re.search(_OF_ONE, title.replace("_", " ")):
         raise bad("columns", f"{role}={title}", "a total of all pulls, no mean, rate or percent")
-    parts = [x for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
-    units = [_PARTS[x] for x in parts] or [100.0] * bool(percent.any())
-    if role == "pulls" or not units:
-        return values
-    sheet.notes.append(f"{quoted(title)} is divided by {units[0]:,.0f}")
-    return values / units[0]
+    units = [_PARTS[x] for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
+    unit = 1.0 if role == "pulls" else [*units, 100.0 if percent.any() else 1.0][0]
+    if unit != 1:
+        sheet.notes.append(f"{quoted(title)} is divided by {unit:,.0f}")
+    return values / unit
 
 
 def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
@@ -491,65 +436,46 @@ def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
         rows[role] = sheet.texts(role).to_numpy()
     for role, values in numbers.items():
         rows[role.removeprefix("mean_")] = values
-    for role, constant in sheet.constant.items():
-        rows[role] = constant * rows["pulls"]
+    for role in sheet.constant.keys() - {"pulls"}:
+        rows[role.removeprefix("mean_")] = (constant := sheet.constant[role]) * rows["pulls"]
         sheet.notes.append(f"every pull costs {constant:g} ({role}), as --columns says")
     if sheet.kind == "counts" and "cost" in sheet.at:
-        unpaid = _empty(sheet.texts("cost")) & (rows["pulls"] > 0).to_numpy()
-        if unpaid.any():
-            raise sheet.error("pulls, and no cost; write what they cost, or 0", unpaid)
-    for role in ("name", "instance"):
-        _check_names(sheet, rows[role])
+        unpaid = sheet.empty(sheet.at["cost"]).all(axis=1) & (rows["pulls"] > 0).to_numpy()
+        sheet.refuse(unpaid, "pulls, and no cost; write what they cost, or 0")
     rows["arm"] = rows.groupby(["instance", "name"], sort=False).ngroup()
-    if sheet.columns:
-        used = (f"{role} = {quoted(sheet.titles[n])}" for role, x in sheet.at.items() for n in x)
-        sheet.notes.append(f"columns: {', '.join(used)}")
     if unused := ", ".join(sheet.titles[n] for n in sheet.unused()):
         sheet.notes.append(f"columns not used: {quoted(unused)}")
     return rows, currency
 
 
-# --- Guards: rows that are sums, and rows or names that cannot be told apart
+# --- Guards: what may be another number than it looks
 
 
 def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
-    """Refuse what may be another number than it looks."""
-    kind, again, day = sheet.kind, rows["arm"].nunique() < len(rows), rows["time"]
-    if kind != "means":
-        _refuse_sum(sheet, rows)
+    """Refuse names that look the same, sums, several currencies, and rows that are no pulls or arms."""
+    kind, again = sheet.kind, rows["arm"].nunique() < len(rows)
+    for role in ("name", "instance"):
+        _check_names(sheet, rows[role])
+    if kind != "means" and (total := _is_sum(rows)).any():
+        name = rows["name"][total].iloc[0]
+        say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
+        sheet.refuse(total, f"{quoted(name)} is the sum of other rows; {say}")
     for n in () if wide else sheet.unused():
         texts, title = {*sheet.cells[n].unique()} - {*_NOTHING}, sheet.titles[n]
         if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
             say = f"with --columns {shlex.quote(f'instance={title}')} each is played by itself"
             raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
-    if kind == "log" and not wide and "pulls" not in sheet.columns:
-        reason = "" if again else "no name has two rows"
-        is_clock = day.str.contains(r":|^\d{9}").any() or (day == "").all()
-        if not is_clock and not rows.duplicated(["arm", "time"]).any():
-            reason = reason or "every name has one row for each day"
-        if reason:
+    if kind == "log" and not wide and "pulls" not in sheet.constant:
+        is_clock = rows["time"].str.contains(r":|^\d{9}").any() or (rows["time"] == "").all()
+        is_daily = not is_clock and not rows.duplicated(["arm", "time"]).any()
+        if is_daily or not again:
+            what = "every name has one row for each day" if again else "no name has two rows"
             say = "Say --columns pulls=… (what counts them), or pulls=1"
-            raise sheet.error(f"{reason}: is a row one pull? {say}")
-    if kind == "means" and again:
-        name = rows["name"][rows["arm"].duplicated()].iloc[0]
-        raise bad(f"{sheet.source}, name", name, "another name, for several rows have this one")
+            raise sheet.error(f"{what}: is a row one pull? {say}")
+    if kind == "means":
+        sheet.refuse(rows.duplicated("arm"), "a row above has this name; it must have another name")
     if kind == "counts" and again:
         _check_apart(sheet, rows["arm"])
-
-
-def _refuse_sum(sheet: _Sheet, rows: pd.DataFrame) -> None:
-    """Refuse a row that is the sum of all others, in every number that differs between rows."""
-    every = (rows[x].to_numpy() for x in ("pulls", "reward", "cost"))
-    amounts = np.array([x for x in every if x.min() < x.max()])
-    if len(amounts) < 2 or len(rows) < 3:
-        return
-    rest = amounts.sum(axis=1, keepdims=True) - amounts
-    is_sum = ((np.abs(amounts - rest) <= _CLOSE * rest) | (amounts == 0)).all(axis=0)
-    is_sum &= (amounts > 0).sum(axis=0) > 1
-    if is_sum.any() and (amounts > 0).any(axis=0).sum() > 2:
-        name = rows["name"][is_sum].iloc[0]
-        say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
-        raise sheet.error(f"{quoted(name)} is the sum of other rows; {say}", is_sum)
 
 
 def _check_names(sheet: _Sheet, column: pd.Series) -> None:
@@ -558,33 +484,37 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
     for text in column.unique():
         if (other := seen.setdefault(_key(text), text)) != text or text in _NOTHING:
             what = f"{text!a} and {other!a} look the same; write them alike, or apart"
-            raise sheet.error(what if text else "no instance", (column == text).to_numpy())
+            sheet.refuse(column == text, what if text else "no instance")
         if re.fullmatch(_ROUNDED, text):
-            what = f"{quoted(text)} is an id that a spreadsheet rounded; it must be whole"
-            raise sheet.error(what)
+            sheet.refuse(column == text, f"{quoted(text)} is an id that a spreadsheet rounded")
+
+
+def _is_sum(rows: pd.DataFrame) -> np.ndarray:
+    """Of each row whether it is the sum of all others, in every number that differs between rows."""
+    amounts = rows[_AMOUNTS].to_numpy().T
+    amounts = amounts[amounts.min(axis=1) < amounts.max(axis=1)]
+    rest, is_there = amounts.sum(axis=1, keepdims=True) - amounts, amounts > 0
+    is_sum = ((np.abs(amounts - rest) <= _CLOSE * rest) | ~is_there).all(axis=0)
+    return is_sum & (is_there.sum(axis=0) > 1) & (is_there.any(axis=0).sum() > 2)
 
 
 def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     """Rows of one arm are summed only if nothing but a day tells them apart, or on demand."""
-    if (twice := sheet.cells.duplicated().to_numpy()).any():
-        raise sheet.error("equal to a row above in every cell; leave one out", twice)
-    for n in sheet.at.get("time", ()):
-        if (none := _empty(sheet.cells[n]) & arm.duplicated(keep=False).to_numpy()).any():
-            title = quoted(sheet.titles[n])
-            raise sheet.error(f"no {title}, perhaps a total: leave it out, or fill it in", none)
+    sheet.refuse(sheet.cells.duplicated(), "equal to a row above in every cell; leave one out")
+    undated = sheet.empty(sheet.at.get("time", ())).any(axis=1) & arm.duplicated(keep=False)
+    no_day = f"no {quoted(sheet.title('time'))}, perhaps a total: leave it out, or fill it in"
+    sheet.refuse(undated, no_day)
     for n in sheet.unused():
         column, title = sheet.cells[n], sheet.titles[n]
         texts, of_arm = {*column.unique()} - {*_NOTHING}, column.groupby(arm.to_numpy())
-        is_id = re.search(r"(?i)\b(id|nr|no)\b", title)
-        is_amount = all(map(_is_number, texts)) and not is_id
-        if of_arm.nunique().max() > 1 and (
-            not is_amount or of_arm.agg(frozenset).nunique() == 1  # the same for each arm
-        ):
+        is_id = re.search(r"(?i)\b(id|nr|no)\b", title) or not all(map(_is_number, texts))
+        is_kind = is_id or of_arm.agg(frozenset).nunique() == 1  # the same ones for each arm
+        if is_kind and of_arm.nunique().max() > 1:
+            ways = (f"name={title}+{sheet.title('name')}", f"over={title}", f"time={title}")
+            apart, over, day = map(shlex.quote, ways)
             differ = f"{quoted(title)} ({brief(', '.join(sorted(texts)), 60)})"
-            apart, over = f"name={title}+{sheet.title('name')}", f"over={title}"
-            say = f"{shlex.quote(apart)} makes arms of them, {shlex.quote(over)} sums them"
-            day = shlex.quote(f"time={title}")
-            raise sheet.error(f"rows of one name differ in {differ}: --columns {say}, {day} days")
+            say = f"{apart} makes arms of them, {over} sums them, {day} days"
+            raise sheet.error(f"rows of one name differ in {differ}: --columns {say}")
 
 
 # --- A table of requests
@@ -594,51 +524,50 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     """Make of a row for each request a log, arm by arm: row j of each is one request."""
     import pandas as pd
 
-    columns: dict[str, dict[str, int]] = {"cost": {}, "score": {}, "": {}}
+    one_cost = "+".join(sheet.columns.get("cost", ()))
+    if {*sheet.columns} - {"cost"} or (one_cost and not _number(one_cost, ".")[0] > 0):
+        given = ",".join(f"{role}={'+'.join(titles)}" for role, titles in sheet.columns.items())
+        raise bad("columns", given, "cost with wide, a number: what every request costs")
+    costs, worded, bare = (dict[str, int]() for _ in range(3))
     known = {*sheet.titles}
     for n, title in enumerate(sheet.titles):
-        words = (("cost", _COST.fullmatch(title)), ("score", _SCORE.fullmatch(title)))
-        what, found = next((pair for pair in words if pair[1]), ("", None))
-        arm = next(filter(None, found.groups())).strip(" ()[]") if found else title
-        filled = [x for x in sheet.cells[n].iloc[:1000] if x not in _NOTHING]
+        arm, of = title, bare
+        if found := _OF_ARM.fullmatch(title):
+            arm = (found[2] or found[3]).strip(" ()[]")
+            of = costs if (found[1] or found[4]).lower().endswith("cost") else worded
         known |= {arm}
+        filled = [x for x in sheet.cells[n].iloc[:1000] if x not in _NOTHING]
         numbers = sum(_is_number(x) or x.casefold() in _YES for x in filled)
         if title and 2 * numbers > len(filled) and not {title, arm} & {*drop}:
-            if arm in columns[what]:
-                tell = f"two columns tell the {what or 'score'} of {quoted(arm)}; --drop one"
-                raise sheet.error(tell)
-            columns[what][arm] = n
-    one_cost = sheet.columns.get("cost", "")
-    if {*sheet.columns} - {"cost"} or (one_cost and not _number(one_cost, ".")[0] > 0):
-        given = ",".join(f"{role}={title}" for role, title in sheet.columns.items())
-        raise bad("columns", given, "cost with wide, a number: what every request costs")
-    costs, worded, bare = columns.values()
+            if arm in of:
+                what = "cost" if of is costs else "score"
+                raise sheet.error(f"two columns tell the {what} of {quoted(arm)}; --drop one")
+            of[arm] = n
     scores = worded if len(worded) > 1 else bare | worded
     costs = {} if one_cost else costs
     if costs:
         scores = {arm: n for arm, n in scores.items() if arm in costs or arm in worded}
     lacking = set[str]() if one_cost else {*scores} ^ {*costs}
     if len(scores) < 2 or lacking:
-        of = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
-        must = f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{of}"
+        lack = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
+        must = f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{lack}"
         raise sheet.error(f"it must have {must}; or say --columns cost=1: every request costs 1")
     numeric = [*scores.values(), *costs.values()]
+    sheet.at = {"arms": numeric}
+    unused = ", ".join(sheet.titles[n] for n in sheet.unused())
     _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
     lacks = sheet.cells[numeric].apply(lambda x: x.str.casefold().isin([*_NOTHING, *_UNKNOWN]))
-    lacks = lacks.any(axis=1).to_numpy()
-    sheet.note(lacks, "left out: a request without a number of each arm")
-    sheet.cells = sheet.cells[~lacks]
-    titles = [sheet.titles[n] for n in numeric]
-    shown = brief(", ".join(map(quoted, titles)))
+    without = "left out: a request without a number of each arm"
+    sheet.leave_out(lacks.any(axis=1).to_numpy(), without)
+    shown = brief(", ".join(quoted(sheet.titles[n]) for n in numeric))
     sheet.notes.append(f"a table of {len(sheet.cells):,} requests: {shown}")
-    if unused := ", ".join(x for x in sheet.titles if x and x not in titles):
-        sheet.notes.append(f"columns not used: {quoted(unused)}")
+    sheet.notes += [f"columns not used: {quoted(unused)}"] * bool(unused)
     names = np.array([*scores], object).repeat(len(sheet.cells))
     parts = [pd.concat([sheet.cells[x[arm]] for arm in scores]) for x in (scores, costs) if x]
     long = dict(enumerate(np.asarray(part) for part in [names, *parts]))
     sheet.cells = pd.DataFrame(long, index=parts[0].index)
     sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(long)]
-    sheet.at = {role: (n,) for n, role in enumerate(KINDS["log"][: len(long)])}
+    sheet.at = {role: [n] for n, role in enumerate(KINDS["log"][: len(long)])}
     sheet.columns, sheet.constant = {}, {"cost": float(one_cost)} if one_cost else {}
 
 
@@ -647,92 +576,64 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
 
 def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> ArmsTable:
     """The instances of at least two arms that can be played, and what was left out."""
-    kind, counted = sheet.kind, sheet.title("pulls").lower()
-    reward = sheet.title("reward") or "reward"
-    pull = "request" if wide else "row" if kind == "log" else "pull"
-    pull = counted[:-1] if kind == "counts" and re.fullmatch(r"[a-z ]+s", counted) else pull
+    kind, reward = sheet.kind, sheet.title("reward") or "reward"
+    counted = re.fullmatch(r"([a-z ]+)s", sheet.title("pulls").lower())
+    pull = counted[1] if counted else "request" if wide else "row" if kind == "log" else "pull"
     is_count = kind == "counts" and _key(reward) in ("conversion", "conversions")
-    of_arm, amounts = rows.groupby("arm"), ["pulls", "reward", "cost"]
-    arms = of_arm[["instance", "name"]].first().join(of_arm[amounts].sum())
-    arms["line"] = of_arm["line"].first()
+    of_arm = rows.groupby("arm")
+    arms = of_arm[["instance", "name", "line"]].first().join(of_arm[_AMOUNTS].sum())
     for x in ("reward", "cost"):  # rounding may lift the mean of equal values above them
-        means = arms[x] / arms["pulls"].where(arms["pulls"] > 0, 1)
+        means = arms[x] / arms["pulls"].clip(lower=1)
         arms[f"mean_{x}"] = np.minimum(means, of_arm[x].max()) if kind != "counts" else means
-    arms["why"] = np.where(arms["cost"] > 0, "", "it cost nothing")
-    arms.loc[arms["pulls"] == 0, "why"] = f"no {pull}s"
-    for name in arms["instance"][~arms["instance"].duplicated(keep=False)]:
-        raise bad(f"{sheet.source}, instance {quoted(name)}, number of arms", 1, "2 or more")
-    playable = arms[arms["why"] == ""]
-    is_alone = ~playable["instance"].duplicated(keep=False)
-    arms.loc[playable.index[is_alone], "why"] = "alone in its instance"
-    out = arms.loc[arms["why"] != "", ["why", "name", "line"]].to_numpy(object).tolist()
-    out.sort(key=lambda row: row[0].startswith("alone"))
-    kept_out = [f"kept out, {why}: {quoted(name)} (line {at})" for why, name, at in out]
-    arms = playable[~is_alone]
+    played = ((arms["pulls"] > 0) & (arms["cost"] > 0)).groupby(arms["instance"]).transform("sum")
+    reasons = {f"no {pull}s": arms["pulls"] == 0, "it cost nothing": arms["cost"] == 0}
+    reasons["alone in its instance"] = played < 2
+    arms["why"] = np.select([*reasons.values()], [*reasons], "")
+    out, arms, kept_out = arms[arms["why"] != ""], arms[arms["why"] == ""], list[str]()
+    for why, of in out.groupby("why", sort=False):
+        each = (f"{quoted(x)} (line {at})" for x, at in zip(of["name"], of["line"], strict=True))
+        kept_out.append(brief(f"kept out, {why}: {', '.join(each)}"))
     if arms.empty:
-        raise sheet.error(f"{kept_out[0]}; two arms must have pulls, and a mean cost above 0")
-    is_bounded = is_count or "conversions" in sheet.columns
-    bounds = [_bound(sheet, rows, arms, x, wide, is_bounded) for x in ("reward", "cost")]
-    if kind == "counts" and of_arm.ngroups < len(rows):
-        sheet.notes.append(f"{len(rows):,} rows summed to {of_arm.ngroups:,} arms")
-    sheet.notes += kept_out[:5]
-    sheet.notes += [f"kept out: {len(kept_out) - 5:,} more"] if len(kept_out) > 5 else []
-    instances = arms.groupby("instance", sort=False)
-    return ArmsTable(
-        kind=kind,
-        instances=tuple(_instance(kind, str(x), of, rows, bounds) for x, of in instances),
-        notes=tuple(sheet.notes),
-        reward_unit="conversions" if is_count else brief(reward, 40),
-        cost_unit=currency or ("spent" if kind == "counts" else "cost"),
-        sha256=sheet.sha256,
-        pull_unit=pull,
-        path=sheet.path,
-        wide=wide,
-    )
-
-
-def _bound(
-    sheet: _Sheet, rows: pd.DataFrame, arms: pd.DataFrame, name: str, wide: bool, is_bounded: bool
-) -> float:
-    """Of rewards or costs, one for the file; see :func:`read_arms`."""
-    if sheet.kind == "log":
-        return float(rows[name][rows["arm"].isin(arms.index)].max()) or 1.0
-    means, is_cost = arms[f"mean_{name}"], name == "cost"
-    top = float(means.max())
-    if top > 1 and is_bounded and not is_cost:
-        arm, say = quoted(arms["name"][means.idxmax()]), "--columns reward=… has no such bound"
-        at = (rows["arm"] == means.idxmax()).to_numpy()
-        raise sheet.error(
-            f"arm {arm} has {top} conversions a pull, above the bound of 1; {say}", at
-        )
-    is_small = is_cost and bool(sheet.columns or wide) and 0 < top < 0.1
-    return top / _SHARE if top > 1 or is_small else 1.0
+        must = "two arms must have pulls, and a mean cost above 0"
+        raise sheet.error(f"{'; '.join(kept_out)}; {must}")
+    rows, sums, bounds = rows[rows["arm"].isin(arms.index)], len(rows), list[float]()
+    for x in ("reward", "cost"):
+        top, arm = float(arms[f"mean_{x}"].max()), arms[f"mean_{x}"].idxmax()
+        is_bounded = x == "reward" and (is_count or "conversions" in sheet.columns)
+        if is_bounded and top > 1 and kind != "log":
+            which = f"line {arms['line'][arm]}: arm {quoted(arms['name'][arm])}"
+            what = f"{which} has {top} conversions a pull, above the bound of 1"
+            raise sheet.error(f"{what}; --columns reward=… has no such bound", ", ")
+        is_small = x == "cost" and bool(sheet.columns) and 0 < top < 0.1
+        of_means = top / _SHARE if top > 1 or is_small else 1.0
+        bounds.append(float(rows[x].max()) or 1.0 if kind == "log" else of_means)
+    if kind == "counts" and of_arm.ngroups < sums:
+        sheet.notes.append(f"{sums:,} rows summed to {of_arm.ngroups:,} arms")
+    problems = arms.groupby("instance", sort=False)
+    instances = tuple(_instance(kind, str(x), of, rows, bounds) for x, of in problems)
+    notes, cost = (*sheet.notes, *kept_out), "spent" if kind == "counts" else "cost"
+    units = "conversions" if is_count else brief(reward, 40), currency or cost
+    return ArmsTable(kind, instances, notes, *units, sheet.sha256, pull, sheet.path, wide)
 
 
 def _instance(
     kind: str, name: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: Sequence[float]
 ) -> Instance:
     """The instance of these arms, with its evidence."""
-    evidence, log = Evidence(), list[tuple[FloatArray, FloatArray]]()
-    every = rows.groupby("arm")
-    parts = [every.get_group(arm) for arm in arms.index] if kind != "means" else []
-    if kind == "log":
-        log = [(x["reward"].to_numpy(), x["cost"].to_numpy()) for x in parts]
+    log, evidence = None, Evidence()
     if kind != "means":
-        pulled, value, spent = (arms[x].to_numpy() for x in ("pulls", "reward", "cost"))
-        whole = bool(((value % 1 == 0) & (value <= pulled)).all())
-        whole = all(bool(((r == 0) | (r == 1)).all()) for r, _ in log) if log else whole
-        several = not log and any(len(x) > 1 for x in parts)
-        daily = tuple(map(_daily, parts)) if several else None
-        days = 0 if log else len({*np.concatenate([x["time"] for x in parts])} - {*_NOTHING})
-        evidence = Evidence(kind, pulled, value, spent, whole, daily, days)
+        own = rows[rows["arm"].isin(arms.index)]
+        parts = [rows.loc[of] for of in own.groupby("arm").groups.values()]
+        pulled, value, spent = (arms[x].to_numpy() for x in _AMOUNTS)
+        whole, daily, days = ((value % 1 == 0) & (value <= pulled)).all(), None, 0
+        if kind == "log":
+            log = tuple((x["reward"].to_numpy(), x["cost"].to_numpy()) for x in parts)
+            whole = own["reward"].isin((0, 1)).all()
+        else:
+            days_of = (x.groupby("time")[_AMOUNTS].sum() if x["time"].any() else x for x in parts)
+            every = tuple(Daily(*(x[name].to_numpy() for name in _AMOUNTS)) for x in days_of)
+            daily = every if len(own) > len(arms) else None
+            days = len({*own["time"]} - {*_NOTHING})
+        evidence = Evidence(kind, pulled, value, spent, bool(whole), daily, days)
     reward, cost = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
-    names, of_log = tuple(arms["name"]), tuple(log) or None
-    return Instance(name, names, reward, cost, bounds[0], bounds[1], of_log, evidence)
-
-
-def _daily(rows: pd.DataFrame) -> Daily:
-    """An arm's rows of one day summed; without days each row stands for itself."""
-    if (rows["time"] != "").any():
-        rows = rows.groupby("time")[["pulls", "reward", "cost"]].sum()
-    return Daily(*(rows[x].to_numpy() for x in ("pulls", "reward", "cost")))
+    return Instance(name, tuple(arms["name"]), reward, cost, bounds[0], bounds[1], log, evidence)

@@ -133,13 +133,11 @@ class Agent:
         patience: float = 10.0,
         sync: bool = False,
     ):
-        words = jax.random.key_data(streams.root_key(key))
-        policy = of_one_setting(policy)
+        words, policy = jax.random.key_data(streams.root_key(key)), of_one_setting(policy)
         terms = dict(policy=policy, arms=arms, budgets=budgets, hold=hold, lost=lost)
         terms |= dict(breaker=breaker, retention=retention, reward_bound=reward_bound)
         terms |= dict(start=start, context=context)
-        key_words = [int(number("key", word)) for word in words]
-        arguments = checked_terms(terms, arms) | {"key": key_words}
+        arguments = checked_terms(terms, arms) | {"key": words.tolist()}
         # Compiled before the file is touched: a first start that fails leaves nothing behind.
         setup = Setup(arguments, list(arguments["arms"]), policy)
         self._open(file, policy, True, clock, tolerance, patience, sync)
@@ -198,19 +196,16 @@ class Agent:
                 self._inode = self._place.stat().st_ino
             place, wait = self._place or ":memory:", self._patience
             db = sqlite3.connect(place, timeout=wait, isolation_level=None, check_same_thread=False)
-            if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
-                # A call changes a few bytes on each of six pages
-                db.execute("PRAGMA page_size = 1024")
-            else:
+            if db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 check_format(db)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
-            db.execute("PRAGMA wal_autocheckpoint = 8000")
-            # SQLite's pauses grow to 100 ms: _transaction asks again instead
-            db.execute("PRAGMA busy_timeout = 1")
+            # A call changes a few bytes on each of six pages. SQLite's pauses grow to 100 ms:
+            # _transaction asks again instead
+            settings = {"page_size": 1024, "journal_mode": "WAL", "wal_autocheckpoint": 8000}
+            settings |= {"synchronous": "FULL" if sync else "NORMAL", "busy_timeout": 1}
+            for name, value in settings.items():
+                db.execute(f"PRAGMA {name} = {value}")
         except OSError as problem:
-            must = f"a file that can be written ({problem.strerror or problem})"
-            raise bad("file", str(file), must) from None
+            raise bad("file", str(file), f"a file that can be written ({problem})") from None
         except sqlite3.Error as problem:
             raise bad("file", str(file), f"a new file, or one of an agent ({problem})") from None
         self._ledger = ServiceLedger(db, policy)
@@ -501,13 +496,12 @@ class Agent:
             balances = [(x, *ledger.balance(x, now)) for x in ledger.accounts(None)]
         arms, budgets = {}, {}
         for k, row in enumerate(rows):
+            cost, cost2 = in_currency(row["cost"]), row["cost2"] / BILLION**2
             arms[row["name"]] = {
                 "active": k in setup.there,
                 "pulls": row["pulls"],
                 **mean_with_error("reward", row["rewarded"], row["reward"], row["reward2"]),
-                **mean_with_error(
-                    "cost", row["pulls"], in_currency(row["cost"]), row["cost2"] / 1e18
-                ),
+                **mean_with_error("cost", row["pulls"], cost, cost2),
                 **{name: row[name] for name in ("open", "lost", "failed", "above")},
                 "bound": in_currency(setup.bounds[k]),
                 "hold": in_currency(row["hold"]),
@@ -515,16 +509,12 @@ class Agent:
             }
         for account, granted, charged in balances:
             requests = [x for x in open_requests if x["arm"] in account.arms]
-            held = BILLION * len(requests) if account.counts else sum(x["held"] for x in requests)
-            above = [max(setup.bounds[x["arm"]] - x["held"], 0) for x in requests]
-            budgets[account.name] = {
-                "granted": in_currency(granted),
-                "charged": in_currency(charged),
-                "left": in_currency(granted - charged),
-                "overspent": in_currency(max(charged - granted, 0)),
-                "held": in_currency(held),
-                "at_risk": 0.0 if account.counts else in_currency(sum(above)),
-            }
+            held = sum(BILLION if account.counts else x["held"] for x in requests)
+            above = sum(max(setup.bounds[x["arm"]] - x["held"], 0) for x in requests)
+            amounts = {"granted": granted, "charged": charged, "left": granted - charged}
+            amounts |= {"overspent": max(charged - granted, 0), "held": held}
+            amounts["at_risk"] = 0 if account.counts else above
+            budgets[account.name] = {name: in_currency(x) for name, x in amounts.items()}
         counts = {"requests": service["round"]}
         counts |= {name: service[name] for name in ("turned_away", "cancelled", "late")}
         return counts | {"open": len(open_requests), "arms": arms, "budgets": budgets}
@@ -555,7 +545,5 @@ class Agent:
 
 def mean_with_error(name: str, n: int, total: float, squares: float) -> dict[str, float | None]:
     """The mean of n numbers, and its standard error."""
-    error = None
-    if n > 1:
-        error = math.sqrt(max((squares - total * total / n) / (n - 1), 0.0) / n)
+    error = math.sqrt(max((squares - total * total / n) / (n - 1), 0.0) / n) if n > 1 else None
     return {name: total / n if n else None, f"{name}_error": error}

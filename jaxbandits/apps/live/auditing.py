@@ -37,15 +37,12 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]
 
 
 def events(file: Any) -> Iterator[dict[str, Any]]:
-    """All events of a file that are kept, in order, whoever writes it now.
+    """All events that an agent's file keeps, in order, whoever writes it now; an InputError of others.
 
     Each is a dict: its number ``n``, what happened (``do``: ``choose``, ``learn``, ``fail``,
     ``cancel``, ``expire``, ``forget``, ``clock`` or ``terms``) at ``t``, and the ``id`` of the
     request. A ``choose`` has the ``arm``, None if none serves, the money ``held``, and the
     conditions of the call; outcomes have ``reward`` and ``cost``. A ``context`` is as it was given.
-
-    Raises:
-        InputError: ``file`` is not that of an agent.
 
     Example:
         >>> import os, tempfile, jax
@@ -111,7 +108,7 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
     """Decide again what a file says was decided, from the first state on that is kept.
 
     Args:
-        file: the file of an agent, which may go on meanwhile; nothing is written.
+        file: that of an agent (else an InputError), which may go on meanwhile; nothing is written.
         policy: needed for a class of your own.
 
     Returns:
@@ -119,9 +116,6 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         each decision, event or state that differs or is missing (it goes on with the next state);
         how many events ``before`` the first state are not kept; what each budget was ``charged``
         and by how much it was ``overspent``, by the begin of the period.
-
-    Raises:
-        InputError: ``file`` is not that of an agent.
 
     Example:
         >>> import os, tempfile, jax

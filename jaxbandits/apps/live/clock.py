@@ -53,11 +53,9 @@ class Clock:
         if trust != self._trust:
             self._before, self._trust = None, trust
         if last is not None:
-            ahead = min(now - last, 0.0)
-            if self._before is not None:
-                ahead = now - last
-                if self._system:
-                    ahead = now - self._before[0] - (passed - self._before[1])
+            ahead = min(now - last, 0.0) if self._before is None else now - last
+            if self._before is not None and self._system:
+                ahead = now - self._before[0] - (passed - self._before[1])
             if abs(ahead) > self._tolerance:
                 off = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} what it can be"
                 must = f"within {self._tolerance:g} s; if it is right, resume() takes its word"

@@ -15,7 +15,5 @@ class Settled(Misuse):
 
 class Broken(OSError):
     """The call could not be written: the disk is full, the file was moved or is locked, or this is
-    a fork.
-
-    Calls that only read still answer, and the next call tries again.
+    a fork. Calls that only read still answer, and the next call tries again.
     """

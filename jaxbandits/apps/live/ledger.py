@@ -123,9 +123,7 @@ class Setup:
         self.terms, self.names, self.policy = terms | {"unit": self.unit}, list(names), policy
         self.bounds = [terms["arms"].get(name, 0) for name in names]
         self.there = {k for k, name in enumerate(names) if name in terms["arms"]}
-        self.accounts = [
-            BudgetAccount(budget, self.names, terms["start"]) for budget in terms["budgets"]
-        ]
+        self.accounts = [BudgetAccount(x, self.names, terms["start"]) for x in terms["budgets"]]
         self.paced = [x for x in self.accounts if x.paced]
         self.breaker = terms["breaker"] and Breaker(**terms["breaker"])
         n = len(self.names)
@@ -177,12 +175,11 @@ class Setup:
 
     def context_bytes(self, context: Any) -> bytes | None:
         """What is known of a request, checked."""
-        size = self.context_size
+        if not (size := self.context_size) and context is None:
+            return None
         with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore"):
-            row = np.asarray(context, np.float32) if size else None
-            if row is None and context is None:
-                return None
-            if row is not None and row.shape == (size,) and np.isfinite(row).all():
+            row = np.asarray(context, np.float32)
+            if size and row.shape == (size,) and np.isfinite(row).all():
                 return row.tobytes()
         must = f"the {size} numbers that are known of this request, all finite"
         raise bad("context", context, must if size else "left out: the agent was made without it")
@@ -395,9 +392,8 @@ class ServiceLedger:
 
     def find(self, id: Any) -> Any:
         """A request that may be answered."""
-        row, whole = None, isinstance(id, (int, np.integer)) and not isinstance(id, bool)
-        if whole:
-            row = self.row("SELECT * FROM tickets WHERE id = ?", int(id))
+        whole = isinstance(id, (int, np.integer)) and not isinstance(id, bool)
+        row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
             kind = Settled if whole and 1 <= id <= self.service["round"] else Misuse
             was = "settled, or given up and forgotten" if kind is Settled else "never given"

@@ -20,15 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import policies
-from jaxbandits.core import (
-    Feedback,
-    FiniteSpec,
-    Observation,
-    Policy,
-    View,
-    bad,
-    streams,
-)
+from jaxbandits.core import Feedback, FiniteSpec, Observation, Policy, View, bad, streams
 from jaxbandits.tools import Settings, brief, is_users
 
 _MOST_NOTED = 16  # outcomes that wait for the next decision to be learnt
@@ -121,22 +113,20 @@ class Words:
         return Words(tree, tuple((x.shape, x.dtype.name) for x in leaves))
 
     @property
-    def size(self) -> int:
-        """How many words there are."""
-        return sum(math.prod(shape) for shape, _ in self.leaves)
+    def ends(self) -> list[int]:
+        """Where the leaves end in the words, from 0 on."""
+        return np.cumsum([0, *(math.prod(shape) for shape, _ in self.leaves)]).tolist()
 
     def places(self) -> Any:
         """Where each leaf lies in the words, as a state of slices."""
-        ends = np.cumsum([0, *(math.prod(shape) for shape, _ in self.leaves)]).tolist()
-        return jax.tree.unflatten(self.tree, map(slice, ends[:-1], ends[1:]))
+        return jax.tree.unflatten(self.tree, map(slice, self.ends[:-1], self.ends[1:]))
 
     def split(self, words: Any) -> Any:
         """The state, from words of NumPy or jax."""
-        leaves, at = [], 0
-        for shape, dtype in self.leaves:
-            part = words[at : at + math.prod(shape)].reshape(shape)
+        leaves = []
+        for (shape, dtype), begin, end in zip(self.leaves, self.ends, self.ends[1:], strict=False):
+            part = words[begin:end].reshape(shape)
             leaves.append(part != 0 if dtype == "bool" else part.view(dtype))
-            at += math.prod(shape)
         return jax.tree.unflatten(self.tree, leaves)
 
 
@@ -194,7 +184,7 @@ def _compiled(tree: Any, states: Words, situations: Words, d: int) -> tuple[Any,
         policy = jax.tree.unflatten(tree, leaves)
         # One array of all: each further one would take as long as the decision
         count, memory, noted, situation = jnp.split(
-            words, np.cumsum([1, states.size, _MOST_NOTED * (4 + d)])
+            words, np.cumsum([1, states.ends[-1], _MOST_NOTED * (4 + d)])
         )
         memory = learn(leaves, key, there, memory, noted.reshape(_MOST_NOTED, 4 + d), count[0])
         state, view = states.split(memory), situations.split(situation)

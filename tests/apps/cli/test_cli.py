@@ -14,7 +14,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import _plots, _progress
-from jaxbandits.apps._cli import compare, demo, studies
+from jaxbandits.apps._cli import compare, demo
 from jaxbandits.apps._cli.compare import FILES, chosen_policies
 from jaxbandits.apps.comparison.plan import POLICIES
 from tests.apps.commands import command
@@ -65,8 +65,6 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     again = shlex.split(about["command"])
     assert command("", *again[1:], "--out", "again") == 0
     assert (folder / "again/table.csv").read_bytes() == (files / "table.csv").read_bytes()
-    assert command("", *again[1:], "--out", "other", "--seed", "1") == 0
-    assert (folder / "other/table.csv").read_bytes() != (files / "table.csv").read_bytes()
 
 
 def test_numbers_and_the_answer_come_before_the_first_picture(
@@ -82,7 +80,7 @@ def test_numbers_and_the_answer_come_before_the_first_picture(
     assert command(f"{M_UCB} --budget 20 --no-progress") == 1
     printed, err = capsys.readouterr()
     assert printed.startswith("In short: ")
-    assert "--out: could not be written (no space left)" in err
+    assert "a file could not be read or written (no space left)" in err
     assert sorted(path.name for path in out.iterdir()) == ["mine.txt", "run.json", "table.csv"]
 
 
@@ -90,7 +88,7 @@ def test_numbers_and_the_answer_come_before_the_first_picture(
 def test_the_demo_gives_a_regret_a_value_and_a_slope_beside_its_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(studies, "_MONEY", 30.0)
+    monkeypatch.setattr(demo, "_MONEY", 30.0)
     assert command(f"demo --out {tmp_path}/there") == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 10 and re.match(r"1\. \S+ has .* [\d.]+ \([\d.]+ to [\d.]+\)", lines[2])
@@ -98,17 +96,8 @@ def test_the_demo_gives_a_regret_a_value_and_a_slope_beside_its_difference(
     slopes = [float(x) for x in re.findall(r"(\S+) ± ", "".join(lines[5:7]))]
     halves = [float(x) for x in re.findall(r"± (\S+)", "".join(lines[5:7]))]
     assert len(slopes) == 2 and abs(slopes[0] - slopes[1]) < 2 * sum(halves)
-    for name in studies.FILES:
+    for name in demo.FILES:
         assert (tmp_path / "there" / name).read_bytes()[1:4] == b"PNG"
-
-
-def test_the_demo_plays_the_means_of_the_shipped_ads() -> None:
-    arms, budget = studies._ads()
-    assert arms.instances == 4 and demo.parser().parse([]).out == "jaxbandits-demo"
-    reward, cost = arms.values()
-    # 2001/30-34/M, ad 700001: 98 clicks, 157.53 spent, 9 conversions
-    assert reward[0, 0] == pytest.approx(9 / 98, abs=1e-7)
-    assert cost[0, 0] / float(budget.budget) == pytest.approx(157.53 / 98 / 300, abs=1e-7)
 
 
 def test_a_bar_that_nobody_asked_for_waits_two_seconds_and_is_for_watchers_only(
@@ -142,15 +131,12 @@ def test_the_help_of_the_commands_loads_no_jax() -> None:
 def test_off_a_terminal_progress_is_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clock = iter([0.0, 3.0, 12.0, 13.0, 24.0])
+    clock = iter([0.0, 3.0, 12.0])
     monkeypatch.setattr(_progress.time, "monotonic", lambda: next(clock))
     with _progress.Bar("lines", 40.0, "{n:.0f}/{total:.0f} runs, ") as bar:
-        for work in (1.0, 10.0, 11.0, 20.0):
+        for work in (1.0, 10.0):
             bar.show("[1/2] OmegaUCB", work)
-    assert capsys.readouterr().err.splitlines() == [
-        "[1/2] OmegaUCB: 10/40 runs, 25%, about 36 s left",
-        "[1/2] OmegaUCB: 20/40 runs, 50%, about 24 s left",
-    ]
+    assert capsys.readouterr().err == "[1/2] OmegaUCB: 10/40 runs, 25%, about 36 s left\n"
     assert _progress.usual_progress(None) == "lines" and _progress.usual_progress(False) is False
     monkeypatch.setattr(_progress.sys.stderr, "isatty", lambda: True)
     monkeypatch.delenv("JPY_PARENT_PID", raising=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -51,31 +50,3 @@ def test_many_instances_and_names_that_write_to_the_terminal(
     assert main(["read", str(tmp_path / "odd.csv")]) == 2
     out, err = capsys.readouterr()
     assert "\x1b" not in out + err and "\\x1b[2J" in err
-
-
-# What argparse makes of the word --drop=--, by version of Python.
-NOTHING = "[[]]" if sys.version_info < (3, 13) else "'--'"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("read", "FILE"),
-        ("read no.csv", "no.csv"),
-        ("read ads.csv --columns nmae=a", "columns: 'nmae' given; it must be one of"),
-        ("read ads.csv", "read ads.csv --columns 'name=Kampania,pulls=Kliknięcia,reward=Konwersje,cost=Koszt'"),
-        (f"read ads.csv --columns {COLUMNS} --drop=--", f"drop: {NOTHING} given"),
-    ],
-)  # fmt: skip
-def test_refusals_are_one_line_that_names_the_option(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    words: str,
-    message: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("ads.csv").write_text(ADS)
-    assert main(shlex.split(words)) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and message in err and err.count("\n") == 1

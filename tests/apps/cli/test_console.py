@@ -31,36 +31,25 @@ def start(words: list[str], folder: Path, *of_python: str) -> subprocess.Popen[b
 
 
 def test_ctrl_c_during_the_imports_is_quiet(tmp_path: Path) -> None:
-    job = start(
-        ["compare", "--arms", "-", "--budget", "5", "--policies", "bts"],
-        tmp_path,
-        "-X",
-        "importtime",
-    )
+    words = "compare --arms - --budget 5 --policies bts"
+    job = start(words.split(), tmp_path, "-X", "importtime")
     assert job.stderr is not None
     while b"jaxbandits.apps._cli.console" not in (line := job.stderr.readline()):
         assert line
     job.send_signal(signal.SIGINT)
     out, err = job.communicate(timeout=20)
     errors = [line for line in err.splitlines() if not line.startswith(b"import time:")]
-    assert (job.returncode, out, errors) == (
-        130,
-        b"",
-        [b"interrupted: no run finished; nothing was written"],
-    )
+    assert (job.returncode, out) == (130, b"")
+    assert errors == [b"interrupted: no run finished; nothing was written"]
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
-    "moment",
-    [rb"OmegaUCB and 1 more: compiling", rb"OmegaUCB and 1 more:\s+\d+%.*\b[1-9][0-9]*/10000 runs"],
-)
-def test_interrupted(moment: bytes, tmp_path: Path) -> None:
+def test_interrupted(tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text(ARMS)
     words = "compare --arms arms.csv --budget 1e4 --policies omega_ucb,bts --runs 5000 --progress"
     job = start(words.split(), tmp_path)
     assert job.stderr is not None
-    calls = b""
+    calls, moment = b"", rb"OmegaUCB and 1 more:\s+\d+%.*\b[1-9][0-9]*/10000 runs"
     while not re.search(moment, calls):
         part = job.stderr.read1(4096)  # type: ignore[attr-defined]
         assert part, f"the job ended by itself: {calls!r}"

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a file is a line)
-"""Fifty everyday exports and what is true of them: pulls, rewards and money of each arm.
+"""Everyday exports and what is true of them: pulls, rewards and money of each arm.
 
 A person says which column is what, and no more; the truths were written from the tables.
 """
@@ -35,9 +35,6 @@ EXPORTS: dict[str, tuple[str | bytes, dict[str, Any], dict[str, tuple[float, flo
     "swiss": ("Kampagne;Klicks;Kosten;Conversions\nA;1'300;CHF 650.00;12\nB;10;CHF 2.50;1\n", {"columns": GERMAN}, BIG),
     "french": ("Campagne;Clics;Coût;Achats\nA;1\u202f300;650,00 €;12\nB;10;2,50 €;1\n",
                {"columns": {"name": "Campagne", "pulls": "Clics", "reward": "Achats", "cost": "Coût"}}, BIG),
-    "cyrillic": ("Кампания;Клики;Расход;Заказы\nA;1300;650,00 ₽;12\nB;10;2,50 ₽;1\n",
-                 {"columns": {"name": "Кампания", "pulls": "Клики", "reward": "Заказы", "cost": "Расход"}}, BIG),
-    "american thousands": ('Campaign,Clicks,Cost,Conversions\nA,"1,300",$650.00,12\nB,10,$2.50,1\n', {"columns": GOOGLE}, BIG),
     "india": ('Campaign,Clicks,Cost,Conversions\nA,"1,300","₹1,50,650.50",12\nB,10,₹2.50,1\n', {"columns": GOOGLE},
               {"A": (1300, 12, 150650.5), "B": (10, 1, 2.5)}),
     "brazil": ('Campanha,Cliques,Custo,Vendas\nA,1.300,"R$ 650,00",12\nB,10,"R$ 2,50",1\n',
@@ -58,47 +55,28 @@ EXPORTS: dict[str, tuple[str | bytes, dict[str, Any], dict[str, tuple[float, flo
     "an ad in two campaigns": (
         "Campaign,Ad,Clicks,Cost,Conversions\nX,A,10,4,1\nY,A,20,8,2\nX,B,7,4,0\n", {"columns": AD | {"name": "Campaign+Ad"}},
         {"X / A": (10, 1, 4.0), "Y / A": (20, 2, 8.0), "X / B": (7, 0, 4.0)}),
-    "dashes for none": ("Campaign,Clicks,Cost,Conversions\nA,30,12,3\nB,7,4,--\n", {"columns": GOOGLE}, DAYS),
     "scientific": ("name,clicks,spent,conversions\nA,1e2,5.0E+01,5\nB,2e2,8.05e1,4\n", {}, TWO),
-    "revenue": ("Campaign,Clicks,Cost,Conversions,Revenue\nA,100,$50.00,5,$420.10\nB,200,$80.50,4,$99.90\n",
-                {"columns": GOOGLE | {"reward": "Revenue"}}, {"A": (100, 420.1, 50.0), "B": (200, 99.9, 80.5)}),
     "a visit costs one": ("variant,visitors,signups\nA,100,5\nB,200,4\n",
                           {"columns": {"name": "variant", "pulls": "visitors", "reward": "signups", "cost": "1"}},
                           {"A": (100, 5, 100.0), "B": (200, 4, 200.0)}),
     "plain log": ("name,reward,cost\na,1,1\nb,0,3\na,0,2\nb,0,2\n", {}, LOG),
     "true and false": ("time,model,correct,usd\n2024-05-01 10:00,a,true,1\n2024-05-01 10:02,b,false,3\n2024-05-01 10:01,a,false,2\n2024-05-01 10:03,b,false,2\n",
                        {"columns": ROUTER}, LOG),
-    "yes and no": ("model;correct;usd\na;Yes;1,0\nb;no;3,0\na;NO;2,0\nb;no;2,0\n", {"columns": ROUTER}, LOG),
     "rewards above 1": ("name,reward,cost\na,70,1\nb,0,3\na,20.5,2\nb,10,2\n", {}, {"a": (2, 90.5, 3.0), "b": (2, 10, 5.0)}),
-    "percent scores": ("model,correct,usd\na,50%,1\nb,25%,3\na,75%,2\nb,0%,2\n", {"columns": ROUTER}, {"a": (2, 1.25, 3.0), "b": (2, 0.25, 5.0)}),
     "a request a row": ("prompt,a,a_cost,b,b_cost\nx,1,1,0,3\ny,0,2,0,2\n", {"wide": True}, LOG),
     "a request a row, words": ("id;score a;score b;cost a;cost b\n7;1;0;1,0;3,0\n8;0;0;2,0;2,0\n", {"wide": True}, LOG),
 }  # fmt: skip
 
-# Fifteen more, written before the reader that they try
+# More, written before the reader that they try
 EXPORTS |= {
-    "amazon": ("Campaign Name,Impressions,Clicks,Spend,7 Day Total Orders (#)\nA,900,100,$50.00,5\nB,800,200,$80.50,4\n",
-               {"columns": {"name": "Campaign Name", "cost": "Spend", "reward": "7 Day Total Orders (#)"}}, TWO),
     "linkedin": ("Campaign Performance Report\nReport Start: May 1\n\nCampaign Name\tClicks\tTotal Spent\tLeads\nA\t1,300\t650.00\t12\nB\t10\t2.50\t1\n".encode("utf-16"),
                  {"columns": {"name": "Campaign Name", "cost": "Total Spent", "reward": "Leads"}}, BIG),
     "a copyright below": ("Campaign,Clicks,Cost,Conversions\nA,100,50,5\nB,200,80.5,4\n\n©2024 Some Corporation. All rights reserved.\n", {"columns": GOOGLE}, TWO),
-    "semicolons behind": ("name;clicks;spent;conversions;\nA;100;50;5;\nB;200;80,5;4;\n", {}, TWO),
-    "all quoted": ('"name","clicks","spent","conversions"\n"A","1,300","650.00","12"\n"B","10","2.50","1"\n', {}, BIG),
-    "an email": ("variant,recipients,clicks\nA,100,5\nB,200,4\n",
-                 {"columns": {"name": "variant", "pulls": "recipients", "reward": "clicks", "cost": "0.5"}}, {"A": (100, 5, 50.0), "B": (200, 4, 100.0)}),
-    "a code behind": ("Campaign,Clicks,Cost,Conversions\nA,1300,650.00 EUR,12\nB,10,2.50 EUR,1\n", {"columns": GOOGLE}, BIG),
-    "polish": ("Reklama;Klikni\u0119cia;Koszt;Zakupy\nA;1\u00a0300;650,00\u00a0zł;12\nB;10;2,50\u00a0zł;1\n",
-               {"columns": {"name": "Reklama", "pulls": "Klikni\u0119cia", "reward": "Zakupy", "cost": "Koszt"}}, BIG),
     "requests of a model": ("ts,model,score,usd\n2024-05-01T10:00:00+02:00,a,0.5,1e-4\n2024-05-01T10:00:01+02:00,b,0.25,3e-4\n2024-05-01T10:00:02+02:00,a,1,2e-4\n2024-05-01T10:00:03+02:00,b,0,2e-4\n",
                             {"columns": {"name": "model", "reward": "score", "cost": "usd", "time": "ts"}}, {"a": (2, 1.5, 3e-4), "b": (2, 0.25, 5e-4)}),
-    "titles in another case": ("CAMPAIGN  Name,Clicks,Cost,Conversions\nA,100,50,5\nB,200,80.5,4\n", {"columns": GOOGLE | {"name": "campaign name"}}, TWO),
     "numbers as names": ("ad_id,clicks,spent,conversions\n007,100,50,5\n012,200,80.5,4\n", {"columns": {"name": "ad_id"}},
                          {"007": (100, 5, 50.0), "012": (200, 4, 80.5)}),
     "a rate beside": ("Campaign,Clicks,CTR,Avg. CPC,Cost,Conversions,Conv. rate\nA,100,10%,$0.50,$50.00,5,5%\nB,200,8%,$0.40,$80.50,4,2%\n", {"columns": GOOGLE}, TWO),
-    "a device and a day": ("Campaign;Gerät;Tag;Clicks;Cost;Conversions\nA;Handy;2.5.2024;10;4,00;1\nA;PC;2.5.2024;20;8,00;2\nB;PC;3.5.2024;7;4,00;0\n",
-                           {"columns": GOOGLE | {"over": "Gerät", "time": "Tag"}}, DAYS),
-    "a group a row": ("test,group,users,buyers,revenue,spend\nT,A,100,5,420.10,50\nT,B,200,4,99.90,80.5\n",
-                      {"columns": {"name": "group", "pulls": "users", "reward": "revenue", "cost": "spend"}}, {"A": (100, 420.1, 50.0), "B": (200, 99.9, 80.5)}),
 }  # fmt: skip
 
 # --- Files whose numbers would be others than they look, were nothing asked: a word of the message
@@ -106,7 +84,6 @@ EXPORTS |= {
 HEAD = "name,clicks,spent,conversions\n"
 TRAPS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "a total": (HEAD + "A,100,50,5\nB,200,80.5,4\nTotal,300,130.5,9\n", {}, "--drop Total"),
-    "a total before": (HEAD + "Gesamt,400,190.5,12\nA,100,50,5\nB,200,80.5,4\n", {}, "--drop Gesamt"),
     "a sum that is not called so": (HEAD + "A,100,50,5\nB,200,80.5,4\nShop,300,130.5,9\n", {}, "sum of other rows; --drop Shop"),
     "a total of one name": ("name,day,clicks,spent,conversions\nA,2024-05-01,10,4,1\nA,2024-05-02,9,8,2\nA,,19,12,3\nB,2024-05-01,5,2,1\n", {}, "no 'day', perhaps a total"),
     "a nameless row": (HEAD + "A,100,50,5\nB,200,80.5,4\n--,400,99,9\n", {}, "--drop ''"),
@@ -117,15 +94,11 @@ TRAPS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "percent beside numbers": ("name,reward,cost\na,50%,1\nb,25%,3\na,0.75,2\nb,0,2\n", {}, "'50%' given"),
     "a rate as a total": ("name,clicks,CPC,conversions\nA,100,.5,5\nB,200,.4,4\n", {"columns": {"cost": "CPC"}}, "no mean, rate"),
     "one sign, two readings": ("name;clicks;spent;conversions\nA;100;1.300;5\nB;200;2.500;4\n", {}, "--decimal"),
-    "two signs": ("name;clicks;spent;conversions\nA;100;1.30;5\nB;200;2,50;4\n", {}, "--decimal"),
     "decimal commas between commas": (HEAD + "A,100,50,5\nB,200,80,5,4\n", {}, "number of cells"),
     "K": (HEAD + "A,1.2K,50,5\nB,200,80,4\n", {}, "'1.2K' given"),
-    "half a click": (HEAD + "A,1.5,50,5\nB,200,80,4\n", {}, "whole number of pulls"),
-    "below 0": (HEAD + "A,-5,50,5\nB,200,80,4\n", {}, "'-5' given"),
     "infinite": ("name,mean_reward,mean_cost\na,.5,1e999\nb,.5,1\n", {}, "'1e999' given"),
     "more conversions than clicks": (HEAD + "A,100,50,500\nB,200,80,4\n", {}, "5.0 conversions a pull"),
     "case": (HEAD + "Brand,100,50,5\nbrand,200,80,4\n", {}, "look the same"),
-    "blanks": (HEAD + "My ad,100,50,5\nMy  ad,200,80,4\n", {}, "look the same"),
     "accents": (HEAD + "Café,100,50,5\nCafe\u0301,200,80,4\n", {}, "look the same"),
     "zero width": (HEAD + "Brand,100,50,5\nBra\u200bnd,200,80,4\n", {}, "look the same"),
     "rounded ids": (HEAD + "2.38E+16,100,50,5\n2.39E+16,200,80,4\n", {}, "rounded"),
@@ -134,21 +107,16 @@ TRAPS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "devices": ("name,device,clicks,spent,conversions\nA,x,10,4,1\nA,y,20,8,2\nB,x,7,4,0\n", {}, "over=device"),
     "windows": ("name,window,clicks,spent,conversions\nA,7,10,4,1\nA,30,21,8,3\nB,7,7,4,0\nB,30,9,6,1\n", {}, "over=window"),
     "a name's own total": ("name,day,clicks,spent,conversions\nA,1 May,10,4,1\nA,2 May,20,8,2\nA,,30,12,3\nB,1 May,5,2,1\nB,2 May,5,3,1\nB,,10,5,2\n", {}, "perhaps a total"),
-    "an ad in two campaigns": ("Campaign ID,name,clicks,spent,conversions\n11,A,10,4,1\n12,A,20,8,2\n11,B,7,4,0\n", {}, "Campaign ID"),
     "counts as a log": ("Campaign,Sales,Cost\nA,5,50\nB,4,80.5\n", {"columns": {"name": "Campaign", "reward": "Sales"}}, "pulls="),
     "days as a log": ("name,date,reward,cost\nA,2024-05-01,5,50\nB,2024-05-01,4,80\nA,2024-05-02,3,20\nB,2024-05-02,1,10\n", {}, "pulls="),
     "empty rewards": ("name,reward,cost\na,1,1\nb,,3\na,,2\nb,,2\na,1,2\n", {}, "'' given"),
     "two costs": ("name,clicks,spent,cost,conversions\nA,100,50,60,5\nB,200,80,90,4\n", {}, "column spent+cost: '50 / 60' given"),
-    "a title twice": ("name,clicks,spent,spent,conversions\nA,100,50,60,5\nB,200,80,90,4\n", {}, "column spent+spent: '50 / 60' given"),
     "a stray quote": (HEAD + 'A,100,50,5\n"B,200,80,4\nC,1,2,3\n', {}, "not readable as CSV"),
     "a workbook": (b"PK\x03\x04 \xff and so on", {}, "data frame"),
     "no cost of one": ("a_score,a_cost,b_score,b_cost,c_score\n1,2,0,1,1\n0,2,1,1,1\n", {"wide": True}, "'c' lacks one"),
     "a refund": (HEAD + "A,100,-5,5\nB,200,80,4\n", {}, "'-5' given"),
-    "in brackets": (HEAD + "A,100,(5),5\nB,200,80,4\n", {}, "'(5)' given"),
     "not available": (HEAD + "A,100,50,5\nB,200,80,n/a\n", {}, "'n/a' given"),
     "no cost of pulls": (HEAD + "A,100,50,5\nB,200,,4\n", {}, "line 3: pulls, and no cost"),
     "days without a title for them": ("name,tag,clicks,spent,conversions\nA,1.5.,10,4,1\nA,2.5.,20,8,2\nB,1.5.,7,4,0\n", {}, "time=tag"),
-    "packed": (b"\x1f\x8b\x08 and so on", {}, "text in UTF-8"),
     "latin-1": ("Größe,clicks,spent,conversions\nA,1,2,1\nB,2,2,1\n".encode("cp1252"), {}, "--encoding"),
-    "a name that no row has": (HEAD + "A,100,50,5\nB,200,80,4\n", {"drop": ["Totla"]}, "'Totla' given"),
 }  # fmt: skip

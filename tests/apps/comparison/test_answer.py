@@ -40,16 +40,13 @@ def test_the_numbers_are_those_of_the_runs(answer: Answer) -> None:
     reward = comparison.data["reward"].values[row, 0]
     assert data["earned"].values[0] == pytest.approx(reward.mean())
     # of 40 runs the least and the most
-    assert (data["earned_low"].values[0], data["earned_high"].values[0]) == (
-        reward.min(),
-        reward.max(),
-    )
+    assert data["earned_low"].values[0] == reward.min()
+    assert data["earned_high"].values[0] == reward.max()
     assert data.attrs["coverage"] == pytest.approx(39 / 41)
     for shares in ("money_share", "mixture", "best"):
         assert float(data[shares].sum()) == pytest.approx(1)
-    assert float(data["pulls"].sum()) == pytest.approx(
-        comparison.data["pulls"].values[row, 0].mean()
-    )
+    pulls = comparison.data["pulls"].values[row, 0]
+    assert float(data["pulls"].sum()) == pytest.approx(pulls.mean())
     # expected and drawn totals have one mean: within what 40 runs leave open
     results, money = (x[0].sum(axis=-1) for x in (accounts.results(row), accounts.money(row)))
     for apart in (results - reward, money - comparison.data["spent"].values[row, 0]):
@@ -82,9 +79,7 @@ def test_baselines_split_as_they_say(answer: Answer) -> None:
     np.testing.assert_array_equal(accounts.mean_reward, answer.comparison.accounts.mean_reward)
 
 
-def test_a_history_is_what_the_file_has_counted_over_the_bounds_of_the_table(
-    answer: Answer,
-) -> None:
+def test_a_history_is_what_the_file_has_counted_over_the_bounds(answer: Answer) -> None:
     plan = answer.comparison.plan
     (bound,) = {instance.cost_bound for instance in plan.table.instances}
     history = histories(plan.table, [0, 0], 4)
@@ -94,7 +89,7 @@ def test_a_history_is_what_the_file_has_counted_over_the_bounds_of_the_table(
     np.testing.assert_allclose(cost[0, 1], np.array([410, 300, 500, 0]) / bound, atol=1e-6)
 
 
-@pytest.mark.parametrize("runs", [20, 25, 39, 78, 100, 200])
+@pytest.mark.parametrize("runs", [20, 39, 100])
 def test_a_further_run_lies_between_as_often_as_is_said(runs: int) -> None:
     """Of a skewed law, and at least as often where runs may be equal; the worst of four says less."""
     rng, tries = np.random.default_rng(runs), 4000

@@ -55,16 +55,6 @@ def test_what_may_be_another_number_is_refused_in_one_line(tmp_path: Path, name:
     assert "arms.csv" in str(caught.value) or str(caught.value).startswith(("columns", "drop"))
 
 
-@pytest.mark.parametrize(
-    "name", [x for x, (*_, words) in TRAPS.items() if words.startswith("--drop")]
-)
-def test_a_total_is_left_out_as_the_message_says(tmp_path: Path, name: str) -> None:
-    content, options, words = TRAPS[name]
-    if not options:
-        table = read(tmp_path, content, drop=shlex.split(words)[1:])
-        assert totals(table) == {"A": (100, 5, 50), "B": (200, 4, 80.5)}
-
-
 def test_the_question_has_all_columns_and_a_command_that_may_be_corrected(tmp_path: Path) -> None:
     text = "Kampagne;Klicks;Kosten;Conv.\nA;1.300;650,00 €;12\nB;10;2,50 €;1\nC;70;9,50 €;3\nD;7;1,00 €;0\n"
     with pytest.raises(InputError) as caught:
@@ -134,9 +124,9 @@ def test_arms_that_cannot_be_played_are_kept_out_or_refused(tmp_path: Path) -> N
         "kept out, it cost nothing: 'c' (line 4)",
     ]
     for text, message in (
-        ("", "the file is empty"),
+        ("", "no line has several cells"),
         (MEANS, "a header but no rows"),
-        (MEANS + "a,.5,.5\n", "number of arms: 1 given"),
+        (MEANS + "a,.5,.5\n", "alone in its instance: 'a' (line 2); two arms must have"),
         (MEANS + "a,.5,.5\nb,.5,0\n", "it cost nothing: 'b' (line 3); two arms must have"),
         ("instance," + MEANS + "x,a,.5,.5\nx,b,.5,.5\n,c,.5,.5\n", "no instance"),
     ):

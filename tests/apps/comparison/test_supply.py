@@ -1,21 +1,17 @@
-"""What is for sale, how often one decides; and that no unit changes an answer."""
+"""What is for sale, and how often one decides."""
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from jaxbandits.apps.comparison import compare, plan, prepare, run_plan
 from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, file_means, with_splits
-from jaxbandits.core.checks import InputError
-from jaxbandits.policies import MRCB, MUCB, OmegaUCB
+from jaxbandits.policies import MRCB, OmegaUCB
 
 ADS = "name,clicks,cost,conversions\nSpring,400,410.00,40\nSummer,250,300.00,30\nAutumn,600,500.00,70\n"
-SHOP = "name,cost,reward\nbanner,.4,0\nvideo,.9,49.9\nbanner,.45,0\nvideo,.85,0\nbanner,.38,19.9\nvideo,.95,0\n"
 UCB = OmegaUCB(rho=0.25)
 
 
@@ -46,7 +42,7 @@ def log() -> str:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name, text in {"ads": ADS, "days": days(), "log": log(), "shop": SHOP}.items():
+    for name, text in {"ads": ADS, "days": days(), "log": log()}.items():
         Path(f"{name}.csv").write_text(text)
     return tmp_path
 
@@ -98,25 +94,6 @@ def test_a_log_has_its_own_requests_and_no_more(folder: Path) -> None:
     assert comparison.data["regret"].values[..., -1].mean() > 0.03 * hull
 
 
-MEANS = "name,mean_reward,mean_cost\nA,0.2,0.5\nB,0.1,0.5\n"
-
-
-@pytest.mark.parametrize(("text", "more", "problem"), [
-    (MEANS, {"growth": 2.0}, "growth: 2.0 given; it must be left out"),
-    (ADS, {"growth": "two"}, "growth: 'two' given"),
-    (ADS, {"growth": 0.0}, "growth: 0.0 given"),
-    (ADS, {"decide": "daily"}, "decide: 'daily' given; it must be 'per-click'"),
-    (ADS, {"decide": "weekly"}, "decide: 'weekly' given"),
-])  # fmt: skip
-def test_what_cannot_be_asked_is_said_in_a_line(
-    folder: Path, text: str, more: dict[str, Any], problem: str
-) -> None:
-    Path("ads.csv").write_text(text)
-    with pytest.raises(InputError) as raised:
-        prepare("ads.csv", 20.0, UCB, **more)
-    assert str(raised.value).startswith(problem) and "\n" not in str(raised.value)
-
-
 def test_sets_of_arms_are_sold_without_limit(folder: Path) -> None:
     supply = prepare("ads.csv", 20.0, [UCB, MRCB()], runs=2).spending.supply
     assert supply.growth is None and supply.reason.startswith("MRCB")
@@ -133,28 +110,3 @@ def test_a_file_of_days_decides_daily(folder: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(plan, "_MOST_DAILY", 1e5)
     assert prepare("days.csv", 270.0, UCB, runs=500).played.reason
     assert prepare("days.csv", 270.0, UCB, runs=500, decide="daily").played.day == (30,)
-
-
-@pytest.mark.parametrize(("name", "budget", "money"), [
-    ("shop", 2.0, ("cost", "reward")),
-    ("log", 1.2, ("cost",)),
-    ("ads", 100.0, ("cost",)),
-])  # fmt: skip
-@pytest.mark.quick_rows("log-1.2-money1")
-def test_cents_are_dollars(folder: Path, name: str, budget: float, money: tuple[str, ...]) -> None:
-    """A hundred times the money in a smaller unit: the same pulls and the same answer."""
-    rows = list(csv.reader(Path(f"{name}.csv").read_text().splitlines()))
-    for at in map(rows[0].index, money):
-        for row in rows[1:]:
-            row[at] = repr(round(float(row[at]) * 100, 9))
-    with open("cents.csv", "w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    policies = [OmegaUCB(rho=[0.25, 1.0]), MUCB()]
-    dollars, cents = (
-        compare(f"{unit}.csv", amount, policies, runs=20, marks=2)
-        for unit, amount in ((name, budget), ("cents", 100 * budget))
-    )
-    np.testing.assert_array_equal(dollars.accounts.pulls, cents.accounts.pulls)
-    for what, times in (("reward", 100 if len(money) > 1 else 1), ("spent", 100)):
-        expected = times * dollars.data[what].values
-        np.testing.assert_allclose(expected, cents.data[what].values, rtol=1e-6)

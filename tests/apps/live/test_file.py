@@ -11,9 +11,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ from jaxbandits.policies import (
     CUSUM,
     MUCB,
     BudgetedThompson,
-    Discounted,
     FixedSplit,
     OmegaUCB,
     PricePacer,
@@ -60,9 +59,13 @@ def test_an_agent_goes_on_where_the_last_one_ended(file: Path) -> None:
     before = state(agent)
     again = new_agent(clock, file=file)
     assert state(again) == before == state(Agent.load(file, clock=clock))
-    again.change(arms={"new": 0.1}, hold=0.9, budgets=[Budget(2.0, DAY, name="day")])
+    again.change(arms={"new": 0.1, "small": None}, hold=0.9, budgets=[Budget(2.0, DAY, name="day")])
     # It has heard of it
-    assert agent.choose(n=4)[0].id == again.open()[-4].id and "new" in repr(agent)
+    tickets = agent.choose(n=4)
+    assert tickets[0].id == again.open()[-4].id and "new" in repr(agent)
+    assert "small" not in {ticket.arm for ticket in tickets}
+    again.change(arms={"small": 0.01})
+    assert agent.choose(available=["small"]) is not None
     # Given what the first one was given: what changed since stays
     third = new_agent(clock, file=file)
     assert repr(third) == repr(agent) and list(third.left()) == ["day"]
@@ -84,19 +87,11 @@ def test_a_first_start_that_fails_leaves_nothing(file: Path) -> None:
     assert new_agent(Clock(), file=file, policy=PricePacer(budgets=3)).choose() is not None
 
 
-@pytest.mark.parametrize(
-    "content", [b"my notes, which are long" * 200, b'{"do":"begin","format":4}\n']
-)
-def test_another_file_is_refused_in_one_line(file: Path, content: bytes) -> None:
-    file.write_bytes(content)
-    for call in (
-        lambda: new_agent(Clock(), file=file),
-        lambda: Agent.load(file),
-        lambda: jb.live.audit(file),
-    ):
-        with pytest.raises(jb.InputError, match=r"^file: '.*agent.db' given; .* agent") as wrong:
+def test_another_file_is_refused_in_one_line(file: Path) -> None:
+    file.write_bytes(content := b"my notes, which are long" * 200)
+    for call in (lambda: new_agent(Clock(), file=file), lambda: jb.live.audit(file)):
+        with pytest.raises(jb.InputError, match=r"^file: '.*agent.db' given; .* agent"):
             call()
-        assert "\n" not in str(wrong.value)
     assert file.read_bytes() == content
     with pytest.raises(jb.InputError, match=r"^file: "):
         Agent.load(file.parent / "no.db")
@@ -115,9 +110,8 @@ def test_what_forgets_serves_and_is_decided_again(file: Path) -> None:
     for request in range(300):
         clock.now += 60.0
         ticket = agent.choose()
-        cost = (
-            0.05 * (0.1 if 100 <= request < 200 and ticket.arm == "large" else 1.0) * rng.random()
-        )
+        share = 0.1 if 100 <= request < 200 and ticket.arm == "large" else 1.0
+        cost = 0.05 * share * rng.random()
         agent.learn(ticket, reward=2.0 * (rng.random() < 0.5), cost=cost)
         if request == 250:
             # More than there was room for
@@ -155,7 +149,7 @@ def cut_short(call: Any, line: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("method", ["choose", "learn", "fail", "expire", "change"])
+@pytest.mark.parametrize("method", ["choose", "learn", "expire", "change"])
 def test_a_call_that_is_cut_short_anywhere_has_happened_or_not(file: Path, method: str) -> None:
     clock = Clock()
     agent = new_agent(clock, file=file)
@@ -165,7 +159,6 @@ def test_a_call_that_is_cut_short_anywhere_has_happened_or_not(file: Path, metho
     calls = {
         "choose": agent.choose,
         "learn": lambda: agent.learn(next(ids), reward=1.0, cost=0.001),
-        "fail": lambda: agent.fail(next(ids)),
         "expire": lambda: agent.expire(older_than=9.0),
         "change": lambda: agent.change(hold=random.random()),
     }
@@ -177,7 +170,7 @@ def test_a_call_that_is_cut_short_anywhere_has_happened_or_not(file: Path, metho
         assert not agent._ledger.db.in_transaction and agent.statistics().keys() == events.keys()
         if not short:
             break
-        line += {"expire": 97, "change": 61}.get(method, 3)
+        line += {"expire": 97, "change": 61}.get(method, 7)
     assert line > 50 and happened and jb.live.audit(file)["problems"] == []
 
 
@@ -188,7 +181,7 @@ def test_a_full_disk_is_told_and_it_goes_on_by_itself(file: Path) -> None:
     (pages,) = agent._ledger.db.execute("PRAGMA page_count").fetchone()
     agent._ledger.db.execute(f"PRAGMA max_page_count = {pages}")
     refused = 0
-    for _ in range(3000):
+    for _ in range(1000):
         try:
             agent.choose()
         except Broken as problem:
@@ -224,17 +217,13 @@ def test_a_second_agent_of_a_process_leaves_the_locks_of_the_first(file: Path) -
     look += "    print(*db.execute('SELECT round FROM service').fetchone())"
     for requests in (1, 2, 3):
         (agent if requests % 2 else again).choose()
-        assert (
-            subprocess.run([sys.executable, "-c", look, file], capture_output=True).stdout
-            == b"%d\n" % requests
-        )
+        seen = subprocess.run([sys.executable, "-c", look, file], capture_output=True).stdout
+        assert seen == b"%d\n" % requests
 
 
 def test_a_locked_file_is_waited_for_no_longer_than_said(file: Path) -> None:
-    agent, writer = (
-        new_agent(Clock(), file=file, patience=0.2),
-        sqlite3.connect(file, isolation_level=None),
-    )
+    agent = new_agent(Clock(), file=file, patience=0.2)
+    writer = sqlite3.connect(file, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
     with pytest.raises(Broken, match="database is locked; nothing has changed"):
@@ -264,14 +253,9 @@ def test_a_fork_is_refused_by_name(file: Path) -> None:
 
 def test_arms_that_join_at_once_have_all_joined(file: Path) -> None:
     agents = [new_agent(Clock(), file=file) for _ in range(2)]
-    crowd = [
-        threading.Thread(target=x.change, kwargs={"arms": {name: 0.1}})
-        for x, name in zip(agents * 2, "abcd", strict=True)
-    ]
-    for thread in crowd:
-        thread.start()
-    for thread in crowd:
-        thread.join()
+    with ThreadPoolExecutor(4) as crowd:
+        joins = [x.change for x in agents * 2]
+        list(crowd.map(lambda join, name: join(arms={name: 0.1}), joins, "abcd"))
     assert {*"abcd"} < agents[0].statistics()["arms"].keys()
     assert all(row["active"] for row in agents[1].statistics()["arms"].values())
 
@@ -282,7 +266,6 @@ WORKER = """
 import sys, random, time
 from decimal import Decimal
 from tests.apps.live.test_agent import ARMS, Clock, new_agent
-from jaxbandits.apps.live import Settled
 file, notes, seed, requests = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 clock, rng = Clock(), random.Random(seed)
 clock.now = 86400.0 * (seed // 2)
@@ -292,7 +275,7 @@ with open(notes, "a") as out:
     for _ in range(requests):
         clock.now += 20.0
         if ticket := agent.choose():
-            print("c", ticket.id, ticket.arm, ticket.time, repr(ticket.reserved), file=out, flush=True)
+            print("c", ticket.id, ticket.arm, file=out, flush=True)
             if rng.random() < 0.9:
                 cost = str(Decimal(rng.randrange(10**6)) * Decimal(str(ARMS[ticket.arm])) / 10**6)
                 print("t", ticket.id, cost, file=out, flush=True)
@@ -311,24 +294,19 @@ def reconcile(file: Path, folder: Path) -> int:
     """What the processes said they did, is what the file says, to the last digit. Gives the number
     of outcomes.
     """
-    noted: dict[int, tuple[str, float, Decimal]] = {}
-    tried: dict[int, Decimal] = {}
-    confirmed: dict[int, Decimal] = {}
+    noted: dict[str, dict[int, str]] = {"c": {}, "t": {}, "l": {}}
     for path in folder.glob("notes.*"):
         for line in path.read_text().splitlines():
-            kind, id, *rest = line.split()
-            if kind == "c" and len(rest) == 3:
-                assert int(id) not in noted  # none twice
-                noted[int(id)] = rest[0], float(rest[1]), Decimal(rest[2])
-            elif kind in "tl" and rest:
-                {"t": tried, "l": confirmed}[kind][int(id)] = Decimal(rest[0])
+            kind, id, said = line.split()
+            assert int(id) not in noted[kind]  # none twice
+            noted[kind][int(id)] = said
     events = list(jb.live.events(file))
-    costs = {
-        event["id"]: Decimal(repr(event["cost"])) for event in events if event["do"] == "learn"
-    }
+    learnt = [(event["id"], event["cost"]) for event in events if event["do"] == "learn"]
+    costs = {id: Decimal(repr(cost)) for id, cost in learnt}
     served = {event["id"]: event for event in events if event["do"] == "choose" and event["arm"]}
-    assert served.keys() >= noted.keys() and confirmed.items() <= costs.items() <= tried.items()
-    assert max(Counter(event["id"] for event in events if event["do"] == "learn").values()) == 1
+    tried, confirmed = ({id: Decimal(x) for id, x in noted[kind].items()} for kind in "tl")
+    assert served.keys() >= noted["c"].keys() and len(learnt) == len(costs)
+    assert confirmed.items() <= costs.items() <= tried.items()
     paid: dict[float, Decimal] = {}
     for id, event in served.items():
         begin = event["t"] // DAY * DAY
@@ -341,27 +319,20 @@ def reconcile(file: Path, folder: Path) -> int:
     return len(costs)
 
 
-def test_two_processes_share_a_file(file: Path) -> None:
-    workers = [worker(file, file.parent / "notes", seed, 60) for seed in range(2)]
-    for process in workers:
-        process.communicate()
-        assert process.returncode == 0
-    assert reconcile(file, file.parent) > 80
-
-
 @pytest.mark.integration
-def test_twenty_kills_lose_nothing(file: Path) -> None:
+def test_kills_lose_nothing(file: Path) -> None:
+    """Two processes that share a file, killed together again and again."""
     rng = random.Random(0)
-    for kill in range(20):
+    for kill in range(6):
         workers = [worker(file, file.parent / "notes", 2 * kill + k, 10**6) for k in range(2)]
         for process in workers:
             assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-        time.sleep(rng.uniform(0.05, 0.4))
+        time.sleep(rng.uniform(0.2, 0.8))
         for process in workers:
             process.send_signal(signal.SIGKILL)
             process.wait()
             process.stdout.close()  # type: ignore[union-attr]
-    assert reconcile(file, file.parent) > 300
+    assert reconcile(file, file.parent) > 100
 
 
 # --- to be read
@@ -424,64 +395,44 @@ def test_old_events_go_and_the_state_needs_none(
     events = list(jb.live.events(file))
     report = jb.live.audit(file)
     assert report["before"] == events[0]["n"] - 1 and report["problems"] == []
-    assert (
-        50 < len(events) < 200 < events[0]["n"]
-        and abs(events[0]["t"] - (clock.now - 2 * HOUR)) < HOUR / 4
-    )
+    assert 50 < len(events) < 200 < events[0]["n"]
+    assert abs(events[0]["t"] - (clock.now - 2 * HOUR)) < HOUR / 4
     assert new_agent(clock, file=file, retention=2 * HOUR).statistics() == agent.statistics()
 
 
 def test_old_periods_of_callers_go(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "_EVENTS_A_STATE", 20)
-    clock, budgets = (
-        Clock(),
-        [Budget(1.0, HOUR, name="all"), Budget(1.0, HOUR, name="each", per="caller")],
-    )
+    clock, all_ = Clock(), Budget(1.0, HOUR, name="all")
+    budgets = [all_, Budget(1.0, HOUR, name="each", per="caller")]
     agent = new_agent(clock, file=file, retention=5 * HOUR, budgets=budgets)
     for clock.now in np.arange(0.0, 20 * HOUR, HOUR / 2):
         agent.learn(agent.choose(caller="ann"), reward=1.0, cost="0.001")
     paid = agent.charged("ann")
     assert set(paid["all"].values()) == {0.002} and len(paid["all"]) == 20
-    assert (
-        min(paid["each"]) == clock.now - HOUR / 2 - 5 * HOUR
-        and jb.live.audit(file)["problems"] == []
-    )
+    assert min(paid["each"]) == clock.now - HOUR / 2 - 5 * HOUR
+    assert jb.live.audit(file)["problems"] == []
 
 
-@pytest.mark.parametrize(
-    ("policy", "exact"),
-    [(SoftElim(), True), (FixedSplit([1.0, 2.0, 3.0]), True), (BudgetedThompson(), False)],
-    ids=["logits", "weights", "draws"],
-)
-def test_propensities_are_those_of_many_agents(file: Path, policy: Any, exact: bool) -> None:
-    """The last decision, by 300 agents of other keys that saw the same: within four standard
+DRAWN = {"logits": SoftElim(), "weights": FixedSplit([1.0, 2, 3]), "draws": BudgetedThompson()}
+
+
+@pytest.mark.parametrize("policy", DRAWN.values(), ids=DRAWN)
+def test_propensities_are_those_of_many_agents(file: Path, policy: Any) -> None:
+    """The last decision, by a hundred agents of other keys that saw the same: within four standard
     errors.
     """
     counts: Counter[str] = Counter()
-    for seed in range(300):
-        changes: Any = {
-            "policy": policy,
-            "key": jax.random.key(seed),
-            "file": None if seed else file,
-        }
-        agent = new_agent(Clock(), budgets=(), **changes)
+    for seed in range(100):
+        changes: Any = {"policy": policy, "key": jax.random.key(seed)}
+        agent = new_agent(Clock(), budgets=(), file=None if seed else file, **changes)
         agent.choose(n=9, available=["small"])
         for id in range(1, 6):
             agent.learn(id, reward=2.0, cost=0.2)  # whole, so that nothing is drawn in learning
         counts[agent.choose(available=["small", "middle"]).arm] += 1
     *_, last = jb.live.propensities(file, samples=2000)
-    assert (last["error"] == 0) is exact
-    share = counts[last["arm"]] / 300
-    assert abs(share - last["propensity"]) < 4 * (0.25 / 300 + last["error"] ** 2) ** 0.5
-
-
-def test_what_draws_nothing_was_certain(file: Path) -> None:
-    agent = new_agent(Clock(), file=file, policy=Discounted(MUCB(), gamma=0.9))
-    for reward, ticket in enumerate(agent.choose(n=3)):
-        agent.learn(ticket, reward=reward, cost=0.2)
-    last = agent.choose().arm
-    row = list(jb.live.propensities(file, samples=50))[-1]
-    assert row == {"id": 4, "request": None, "arm": last, "propensity": 1.0, "error": 0.0}
+    assert (last["error"] == 0) is (policy is not DRAWN["draws"])
+    share = counts[last["arm"]] / 100
+    assert abs(share - last["propensity"]) < 4 * (0.25 / 100 + last["error"] ** 2) ** 0.5
 
 
 def test_a_policy_of_ones_own_must_be_given(file: Path) -> None:
