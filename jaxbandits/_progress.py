@@ -118,7 +118,7 @@ class Progress:
         return report
 
 
-_GOOD = (Status.EXHAUSTED, Status.HORIZON, Status.CLOSED, Status.STOPPED)
+_GOOD = (Status.EXHAUSTED, Status.HORIZON, Status.CLOSED)
 _REASONS = {
     Status.ROUND_CAP: "max_rounds came before the end of the clock",
     Status.CAPACITY: "a growing set is full: their regret stops early and is not comparable; rerun with more capacity",

@@ -490,21 +490,6 @@ class Result(Shown):
         like = pulls[..., 0].drop_vars("arm", errors="ignore")
         return like.copy(data=ticks.to_units(total)).rename("linear")
 
-    @property
-    def recommended(self) -> xarray.DataArray:
-        """The arm that each lane's policy recommended at its end, axes ``setting, instance,
-        replicate``.
-
-        Raises:
-            InputError: if the policies recommend none.
-        """
-        import xarray
-
-        if "recommended" not in self.final:
-            raise InputError("recommended: the policies of this result recommend no arm")
-        arms = self.final["recommended"]
-        return xarray.DataArray(arms, self._places(), AXES[:3], "recommended")
-
     def count(self, event: str) -> xarray.DataArray:
         """How often a named event of the environment happened so far, at every mark.
 

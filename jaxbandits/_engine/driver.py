@@ -31,7 +31,6 @@ from jaxbandits._engine.scan import (
     Lane,
     account,
     at_instance,
-    recommended,
     record_mark,
 )
 from jaxbandits.core import ticks
@@ -366,8 +365,6 @@ def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> EndedLane:
 def _outcome(environment: Environment, lane: Lane, carry: Carry) -> EndedLane:
     state, world = carry.state, at_instance(environment, lane.row)
     final = world.summary(state.environment) | lane.policy.summary(state.policy)
-    if (arm := recommended(world, lane, carry)) is not None:
-        final |= {"recommended": arm}
     return EndedLane(
         carry.rows, account(world, lane, state.environment, state.ledger), state.status, final
     )

@@ -292,12 +292,9 @@ def play(
     verdict = jnp.where(
         outcome.valid | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID)
     )
-    happened, stopped = verdict == Status.RUNNING, verdict == Status.STOPPED
+    happened = verdict == Status.RUNNING
     result = select_tree(happened, successor, state)._replace(
-        # Who stops has learnt the last outcome, and recommends by it.
-        policy=select_tree(happened | stopped, learnt, state.policy),
-        empty=jnp.where(happened, empty, state.empty | stopped),
-        status=jnp.where(happened, status, verdict),
+        status=jnp.where(happened, status, verdict)
     )
     if passes(environment, world, state.environment):
         any_open = jnp.any(view.available)
@@ -324,24 +321,6 @@ def wait(
     reopens = world.opens_next(state, ledger.rounds + 1) < NEVER
     status = jnp.where(reopens, status_after(lane, passed), jnp.int32(Status.CLOSED))
     return select_tree(reopens, passed, ledger), status
-
-
-def recommended(world: Environment, lane: Lane, carry: Carry) -> jax.Array | None:
-    """The arm recommended after the lane's last outcome, ``i32[]``; None if none is."""
-    state, key = carry.state, typed(lane.policy_key)
-    view = view_of(
-        world,
-        lane.constraint,
-        typed(lane.world_key),
-        carry.available,
-        state.environment,
-        state.ledger,
-    )
-    if lane.policy.recommend(state.policy, view) is None:
-        return None
-    last = Observation(view, state.action, state.feedback, state.empty, state.context)
-    learnt = select_tree(state.empty, state.policy, lane.policy.update(state.policy, key, last))
-    return jnp.asarray(lane.policy.recommend(learnt, view), jnp.int32)
 
 
 def verdict_of(policy: Policy, state: Pytree) -> jax.Array:

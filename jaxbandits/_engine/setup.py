@@ -578,11 +578,6 @@ def _play_a_round(
         selected,
         (state, blank),
     )
-    recommended = _trace(
-        policy, "recommend", lambda p, s, v: p.recommend(s, v), policy, state, view
-    )
-    if recommended is not None:
-        _same(policy, "recommend", "an arm, int32[]", recommended, _i32())
     _same(
         policy,
         "status",

@@ -34,7 +34,6 @@ class Status(enum.IntEnum):
     CAPACITY = 4  # a growing set is full: rerun with a larger capacity, the prefix stays the same
     INVALID = 5  # the policy asked for something that the environment does not have (or its scores were NaN)
     CLOSED = 6  # no arm is open, and none will open again
-    STOPPED = 7  # the policy has ended its run
 
 
 NEVER = np.int32(2**31 - 1)
@@ -398,21 +397,11 @@ class Policy(_Fields):
         return self.select(state, key, observation.view)
 
     def status(self, state: Pytree) -> jax.Array:
-        """A :class:`Status` other than RUNNING ends the lane (CAPACITY, or STOPPED where the policy
-        has seen enough).
+        """A :class:`Status` other than RUNNING ends the lane: CAPACITY where a growing set is full.
 
         Asked after :meth:`step`: the round in which it shows is neither played nor booked.
         """
         return jnp.int32(Status.RUNNING)
-
-    def recommend(self, state: Pytree, view: View) -> jax.Array | None:
-        """The arm that the policy would play from now on, ``i32[]``; None (the default): it
-        recommends none.
-
-        Asked once, at the end of a lane, of a state that has learnt the last outcome; ``view`` is
-        that of the round which is not played any more.
-        """
-        return None
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
         """Named final values of a lane, beside those of :meth:`Environment.summary`."""

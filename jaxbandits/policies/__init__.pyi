@@ -11,8 +11,6 @@ from .base import LogLogExploration as LogLogExploration
 from .base import RandomisedPolicy as RandomisedPolicy
 from .base import SlowLogExploration as SlowLogExploration
 from .base import scores as scores
-from .best_arm import ChernoffOverlap as ChernoffOverlap
-from .best_arm import Elimination as Elimination
 from .censored import RCUCB as RCUCB
 from .censored import ZRCUCB as ZRCUCB
 from .censored import ThompsonReduction as ThompsonReduction
@@ -73,11 +71,6 @@ from .several_resources import WilsonBounds as WilsonBounds
 from .soft import BudgetedThompson as BudgetedThompson
 from .soft import SoftElim as SoftElim
 from .soft import SoftIndex as SoftIndex
-from .subsidy import CSUCB as CSUCB
-from .subsidy import PECS as PECS
-from .subsidy import ConservativeUCB as ConservativeUCB
-from .subsidy import CSThompson as CSThompson
-from .subsidy import Floored as Floored
 from .trees import HOO as HOO
 from .trees import StoOO as StoOO
 from .ucb import CUCB as CUCB

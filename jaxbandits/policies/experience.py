@@ -207,9 +207,6 @@ class Experienced(AroundChoice):
     ) -> tuple[Pytree, Pytree]:
         return choose(state, key, self._later(view))
 
-    def recommend(self, state: Pytree, view: View) -> jax.Array | None:
-        return self.policy.recommend(state, self._later(view))
-
 
 def _check_sums(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
     """Refuse a policy inside whose statistics cannot be added to, and several costs."""

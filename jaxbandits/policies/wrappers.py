@@ -54,9 +54,6 @@ class Around(Policy):
     def status(self, state: Pytree) -> jax.Array:
         return self.policy.status(self.learnt(state))
 
-    def recommend(self, state: Pytree, view: View) -> jax.Array | None:
-        return self.policy.recommend(self.learnt(state), view)
-
 
 class Choice(NamedTuple):
     """Asks the inner policy to choose, with pulls that are open, or (None) as if there were none."""

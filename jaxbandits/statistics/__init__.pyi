@@ -1,9 +1,3 @@
-from .best_arm import committed_regret as committed_regret
-from .best_arm import cost_regret as cost_regret
-from .best_arm import error as error
-from .best_arm import quality_regret as quality_regret
-from .best_arm import saved as saved
-from .best_arm import simple_regret as simple_regret
 from .bootstrap import bootstrap_interval as bootstrap_interval
 from .bootstrap import simultaneous_band as simultaneous_band
 from .curves import Curve as Curve

@@ -65,7 +65,7 @@ def test_axes_and_units_are_those_of_the_class() -> None:
         for name, view_unit in zip(
             re.findall(r"`(.+?)`", first), (unit.split(", ") * 2), strict=False
         ):
-            if name in ("fixed_regret", "recommended"):  # of other worlds and policies
+            if name == "fixed_regret":  # of other worlds
                 continue
             view = getattr(sample_result(), name.split("(")[0])
             view = view(*arguments[name]) if name in arguments else view

@@ -101,7 +101,6 @@ SCORE_ALONE = r"policy: .* an index policy that chooses by its score alone"
             policy(summary=lambda p, s: {"pulls": s.pulls}),
             r"Mine\.summary: 'pulls' given; .*Finite",
         ),
-        (policy(recommend=lambda *_: jnp.zeros(2)), r"^Mine\.recommend: .* an arm, int32\[\]"),
         (limit(ended=lambda self, ledger: "yes"), r"Limit\.ended"),
         (limit(ends_with=jb.Status.RUNNING), r"Limit\.ends_with: .*RUNNING.*; .* a Status other"),
         (limit(ends_with=9), r"Limit\.ends_with: 9 given"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-import jax
 import numpy as np
 import pytest
 
@@ -16,7 +15,6 @@ from jaxbandits.oracles.optimum import (
     best_set_rate,
     budgeted_optimum,
     independent_law,
-    rate_with_shares,
 )
 
 
@@ -112,28 +110,3 @@ def test_sets() -> None:
         best_set_rate([0.1, 0.2, 0.3], [0.5, 0.5, 0.5], size=4)
     with pytest.raises(jb.InputError, match="last_pull"):
         budgeted_optimum([bernoulli_law(0.5, 0.5)], 1.0, last_pull="never")
-
-
-def test_least_shares() -> None:
-    reward, cost, share = (
-        np.array([0.6, 0.5, 0.3]),
-        np.array([0.5, 0.25, 0.6]),
-        np.array([0.1, 0.1, 0.2]),
-    )
-    assert rate_with_shares(reward, cost, share) == pytest.approx(1.362319, abs=1e-6)
-    assert rate_with_shares(reward, cost, share, of="money") == pytest.approx(1.62)
-    assert rate_with_shares(reward, None, share) == pytest.approx(share @ reward + 0.6 * 0.6)
-    # who keeps the shares and knows the rest earns it, but for the last pull, and in no round is an
-    # arm far behind
-    arms = jb.environments.FiniteArms.bernoulli(reward, cost)
-    policy = jb.policies.Floored(jb.policies.FixedSplit([0.0, 1.0, 0.0]), share=share)
-    limit = jb.TotalBudget(300.0, last_pull="counts")
-    result = jb.simulate(
-        policy, arms, limit, key=jax.random.key(4), replicates=400, marks=20, record=("pulls",)
-    )
-    got = result.reward.values[..., -1].ravel()
-    assert abs(got.mean() - 300 * rate_with_shares(reward, cost, share)) < 4 * got.std() / 20 + 1.4
-    behind = share * result.ledger["rounds"][..., None] - result.recorded().values
-    assert behind.max() < 1.01
-    with pytest.raises(jb.InputError, match=r"share: .* at most 1 together"):
-        rate_with_shares(reward, cost, [0.5, 0.5, 0.5])

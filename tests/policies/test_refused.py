@@ -73,13 +73,6 @@ REFUSED = [
     (p.SoftIndex(p.BGreedy(), 1.0), ARMS, COUNTS, ALONE),
     (p.SoftIndex(p.BudgetedThompson(), 1.0), ARMS, COUNTS, ALONE),
     (p.SoftIndex(p.SoftElim(), 1.0), ARMS, COUNTS, ALONE),
-    # best arms, shares, cost subsidy
-    (p.Elimination("thirds"), ARMS, HORIZON, "Elimination.rule: 'thirds' given"),
-    (p.Elimination("halving", "even"), ARMS, HORIZON, "Elimination.spread: 'even' given"),
-    (p.Elimination(), ARMS, HORIZON, "constraint: it does not report what is left"),
-    (p.Floored(p.MUCB(), share=[0.5, 0.6, 0]), ARMS, HORIZON, "Floored.share: .* 1 together"),
-    (p.Floored(p.MUCB(), share=[0.5, 0.1]), ARMS, HORIZON, "Floored.share: .* one for each of"),
-    (p.CSUCB(alpha=0.1, horizon=9, costs=[0.5, 0.1]), ARMS, HORIZON, "CSUCB.costs: '2 numbers' given"),
     # points of a continuum
     (p.BZoom(lam=0.0, lipschitz=1.0), VALLEY, COUNTS, "BZoom.lam: 0.0 given"),
     (p.BZoom(lam=0.5, lipschitz=0.0), VALLEY, COUNTS, "BZoom.lipschitz: 0.0 given"),
