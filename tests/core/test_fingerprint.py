@@ -252,6 +252,14 @@ def test_what_is_all_this_packages_is_not_traced() -> None:
         assert is_users(jb.environments.Continuum.of(mean, mean, **slopes))
 
 
+def test_code_of_no_module_is_a_users() -> None:
+    names: dict[str, Any] = {"IndexPolicy": IndexPolicy}
+    exec("def score(self, arms):\n    return arms.reward", names)  # `__name__` is not among them
+    assert names["score"].__module__ is None
+    Mine = jb.pytree(type("Mine", (IndexPolicy,), {"score": names["score"]}))
+    assert is_users(Mine()) and sum(pulls(Mine())) == 90
+
+
 def test_asking_whose_code_it_is_costs_less_than_a_millisecond() -> None:
     owners = jb.policies.OmegaUCB(), Fixed(), ARMS, jb.Horizon(90)
     took = []
