@@ -50,15 +50,11 @@ FAST := tests/core/test_capabilities.py tests/test_house.py tests/engine/test_le
 test-fast: lint
 	@$(call beside_types,$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration and not rows')
 
-# jaxlib 0.10's older code generator compiles in two thirds of the time and gives the same bits (its programs are slower, and
-# 0.12 ends a process that names the flag). One engine against another plays in the programs that users get, and so do
-# experiments.
-OLDER = XLA_FLAGS="$$($(BIN)/python -c 'from os import environ; from jaxlib import __version__ as v; \
-    print((environ.get("XLA_FLAGS", "") + " --xla_cpu_use_fusion_emitters=false" * v.startswith("0.10.")).strip())')"
-AS_USERS := tests/engine tests/contract
+# Tables of engines and contracts go row by row to whoever is free; files that build something first stay together.
+TABLES := tests/engine tests/contract
 test-integration: $(SITE_TOOLS) other-experiments
-	$(BIN)/python -m pytest $(AS_USERS) -n $(WORKERS) --dist worksteal -m 'integration and not rows'
-	$(OLDER) $(BIN)/python -m pytest tests $(AS_USERS:%=--ignore=%) -n $(WORKERS) --dist loadfile -m 'integration and not rows'
+	$(BIN)/python -m pytest $(TABLES) -n $(WORKERS) --dist worksteal -m 'integration and not rows'
+	$(BIN)/python -m pytest tests $(TABLES:%=--ignore=%) -n $(WORKERS) --dist loadfile -m 'integration and not rows'
 	$(call examples,$(wildcard docs) $(SITE:%=--ignore=%))
 
 venv: $(TEST_TOOLS) $(SITE_TOOLS)
@@ -121,7 +117,7 @@ types-and-smoke: $(TEST_TOOLS)
 	@$(call beside_types,$(MAKE) experiments-smoke)
 
 unit: $(TEST_TOOLS)
-	$(OLDER) $(BIN)/python -m pytest $(TESTS) -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration and not rows'
+	$(BIN)/python -m pytest $(TESTS) -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration and not rows'
 
 # Where another Python, jax or NumPy shows first
 unit-core: TESTS := tests/core tests/numerics tests/engine tests/contract tests/statistics $(wildcard tests/test_*.py)
@@ -134,7 +130,7 @@ test-rows: $(TEST_TOOLS)
 # In Markdown an example's last line needs an empty line before the closing fence. The pages' examples are played in the slow
 # half. What the site executes is left to `make docs`. pytest's 5 says "nothing to run", which is no failure here.
 SITE := docs/conf.py docs/_build docs/_ext docs/api docs/auto_gallery docs/gallery
-examples = $(OLDER) $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' $(1) -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
+examples = $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' $(1) -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
 doctest: $(TEST_TOOLS)
 	$(call examples,jaxbandits $(wildcard README.md))
 

@@ -734,5 +734,5 @@ EXPERIMENT = Experiment(
     "gradients",
     {"exact": exact_digits}
     | {x.__name__: x for x in (monte_carlo, unbiased, errors, bias, tuned, worst, maps)},
-    not_in_quick=("errors", "bias", "tuned", "worst"),  # minutes at any size
+    not_in_quick=("errors", "unbiased", "bias", "tuned", "worst"),  # minutes at any size
 )

@@ -886,7 +886,7 @@ def _on_given_arms(options: Options) -> list[Row]:
 EXPERIMENT = Experiment.of(
     "rcb",
     (regret, far, known, baselines, wrong_beta, multiplier, exploration, ads, claims, proof),
-    not_in_quick=("far",),
+    not_in_quick=("far", "wrong_beta"),
     # a bound's exponent is one of large budgets; what is asked besides names the budget it was
     # asked at
     any_size=lambda row: row.published in ("", OURS) or row.made_by in ("claims", "proof"),

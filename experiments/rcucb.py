@@ -965,7 +965,7 @@ EXPERIMENT = Experiment.of(
         theorem1,
         propositions,
     ),
-    not_in_quick=("sizes", "alpha"),
+    not_in_quick=("sizes", "alpha", "propositions"),
     # laws and closed forms; what is said of 100,000 rounds is neither shown nor refuted by fewer
     any_size=lambda row: row.made_by in ("fig1", "fig2", "theorem1") or "oracle" in row.item,
     needs={"aslib": "aslib"},

@@ -853,6 +853,7 @@ def _draw_routing(
 EXPERIMENT = Experiment.of(
     "suak",
     (figure1, figure2, skips, sweep_c, sweep_gap, audit, lemmas, growth, initial, routing),
+    not_in_quick=("growth", "routing"),
     any_size=lambda row: "violation" in row.item or "r*" in row.item,
     needs={"routing": LOG},
 )

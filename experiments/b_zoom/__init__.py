@@ -28,7 +28,7 @@ from experiments.common import Experiment
 EXPERIMENT = Experiment.of(
     "b_zoom",
     (table1, independent, figure1, table2, lemmas, worst, scale, growth, grids, trees, auctions),
-    not_in_quick=("independent", "scale", "growth", "trees", "grids", "auctions"),
+    not_in_quick=("worst", "independent", "scale", "growth", "trees", "grids", "auctions"),
     any_size=lambda row: False,
     needs={"auctions": LOG},
 )
