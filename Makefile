@@ -120,7 +120,7 @@ unit: $(TEST_TOOLS)
 	$(BIN)/python -m pytest $(TESTS) -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration and not rows'
 
 # Where another Python, jax or NumPy shows first
-unit-core: TESTS := tests/core tests/numerics tests/engine tests/contract tests/statistics $(wildcard tests/test_*.py)
+unit-core: TESTS := tests/core tests/numerics tests/engine tests/test_result.py tests/test_simulation.py
 unit-core: unit
 
 # The rows of tables that others stand for: an hour, before an issue ends

@@ -71,6 +71,9 @@ def nouns(page: str) -> list[str]:
 
 
 @pytest.mark.integration
+@pytest.mark.sample_rows(
+    "add-a-policy.md-BonusRatio", "add-an-environment.md-B", "add-an-environment.md-R"
+)
 @pytest.mark.parametrize(("page", "name"), [(page, name) for page in PAGES for name in nouns(page)])
 def test_a_class_that_a_page_shows_keeps_the_contract(page: str, name: str) -> None:
     CHECKED[name](SHOWN[page][name], SHOWN[page])

@@ -58,6 +58,7 @@ def without_restarts(result: jb.Result) -> jb.Result:
 
 
 @pytest.mark.integration
+@pytest.mark.sample_rows("m-UCB", "Thompson")
 @pytest.mark.parametrize("name", INNER)
 def test_who_never_forgets_plays_the_inner_policys_own_bits(name: str) -> None:
     """γ = 1, a window as long as the run, a detector that never tells."""

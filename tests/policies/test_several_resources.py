@@ -317,6 +317,7 @@ def test_posterior_draws_of_every_resource_are_beta_and_independent() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.sample_rows("time-True")
 @pytest.mark.parametrize(("kind", "update"), [("time", True), ("time", False), ("no time", True)])
 def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: bool) -> None:
     p = play(policies.KnapsackOracle(MU[0], RHO[0], update_budgets=update), kind)
@@ -327,6 +328,7 @@ def test_the_oracle_draws_from_the_program_at_the_true_means(kind: str, update: 
 
 
 @pytest.mark.integration
+@pytest.mark.sample_rows("time")
 @pytest.mark.parametrize("kind", ["time", "no time", "one"])
 def test_epsilon_first(kind: str) -> None:
     """In turn until a share of some budget is spent; then draws at that phase's means."""
