@@ -31,7 +31,7 @@ RECENT := import sys; assert sys.version_info >= (3, 11)
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo docs test test-fast test-integration test-rows venv lint format types unit unit-core doctest experiments-smoke other-experiments types-and-smoke \
+.PHONY: demo docs test test-fast test-integration test-long venv lint format types unit unit-core doctest experiments-smoke other-experiments long-experiments types-and-smoke \
     bench-quick clean
 
 demo: $(STAMP)
@@ -52,9 +52,11 @@ test-fast: lint
 
 # Tables of engines and contracts go row by row to whoever is free; files that build something first stay together.
 TABLES := tests/engine tests/contract
+# Whose twins and statistics take long; their quick tests are in every run.
+FAMILIES := tests/policies tests/environments
 test-integration: $(SITE_TOOLS) other-experiments
 	$(BIN)/python -m pytest $(TABLES) -n $(WORKERS) --dist worksteal -m 'integration and not rows'
-	$(BIN)/python -m pytest tests $(TABLES:%=--ignore=%) -n $(WORKERS) --dist loadfile -m 'integration and not rows'
+	$(BIN)/python -m pytest tests $(patsubst %,--ignore=%,$(TABLES) $(FAMILIES)) -n $(WORKERS) --dist loadfile -m 'integration and not rows'
 	$(call examples,$(wildcard docs) $(SITE:%=--ignore=%))
 
 venv: $(TEST_TOOLS) $(SITE_TOOLS)
@@ -120,12 +122,14 @@ unit: $(TEST_TOOLS)
 	$(BIN)/python -m pytest $(TESTS) -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration and not rows'
 
 # Where another Python, jax or NumPy shows first
-unit-core: TESTS := tests/core tests/numerics tests/engine tests/test_result.py tests/test_simulation.py
+unit-core: TESTS := tests/core tests/numerics tests/test_result.py $(addprefix tests/engine/test_,leap.py lanes.py native.py)
 unit-core: unit
 
-# The rows of tables that others stand for: an hour, before an issue ends
-test-rows: $(TEST_TOOLS)
+# What CI has no time for: rows of tables that others stand for, long tests of policies and environments. An hour, before an
+# issue ends.
+test-long: $(TEST_TOOLS) long-experiments
 	$(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal -m rows
+	$(BIN)/python -m pytest $(FAMILIES) -n $(WORKERS) --dist worksteal -m 'integration and not rows'
 
 # In Markdown an example's last line needs an empty line before the closing fence. The pages' examples are played in the slow
 # half. What the site executes is left to `make docs`. pytest's 5 says "nothing to run", which is no failure here.
@@ -134,11 +138,12 @@ examples = $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' $(1) 
 doctest: $(TEST_TOOLS)
 	$(call examples,jaxbandits $(wildcard README.md))
 
-# The quickest of them in `make test`, all others in `make test-integration`.
+# The quickest of them in `make test`, some in `make test-integration`, those that compile most in `make test-long`.
 QUICKEST := omega_ucb_tails service
 experiments-smoke: NAMES ?= $(QUICKEST)
-other-experiments: NAMES = $(filter-out $(QUICKEST),$(shell $(BIN)/python -m experiments --list))
-experiments-smoke other-experiments: $(TEST_TOOLS)
+other-experiments: NAMES = b_zoom contexts drift gradients suak
+long-experiments: NAMES = knapsacks omega_ucb rcb rcucb
+experiments-smoke other-experiments long-experiments: $(TEST_TOOLS)
 	@[ -n "$(NAMES)" ] || { echo "no experiment to play" >&2; exit 1; }; \
 	folder=$$(mktemp -d) || exit 1; \
 	trap 'rm -rf "$$folder"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; \

@@ -35,7 +35,7 @@ def compiled_programs_make_room():
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Rows that ``integration_rows`` names are integration, and all ``quick_rows`` leaves out; but
-    those that ``sample_rows`` leaves out play in ``make test-rows`` alone.
+    those that ``sample_rows`` leaves out play in ``make test-long`` alone.
     """
     for item in items:
         row = item.name.partition("[")[2].removesuffix("]")

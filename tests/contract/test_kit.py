@@ -179,6 +179,7 @@ SAME = "a draw with a key that is the same in every round"
         (wrapping(), "totals_go_on_beyond_128_units", r"state\.total wraps after 128 rewards and"),
     ],
 )
+@pytest.mark.sample_rows(*(f"policy{i}-" for i in (0, 2, 4, 6, 8)))
 @pytest.mark.quick_rows("policy0-learns_nothing_from_an_empty_observation-changed the state")
 def test_a_broken_policy_is_caught(policy: Policy, rule: str, message: str) -> None:
     subject = Subject(policy, world("bernoulli"), jb.Horizon(40), KEY)

@@ -183,12 +183,12 @@ def played(row: tuple[Any, list[Any], Any]) -> tuple[jb.Result, np.ndarray, list
     "money",
     "two",
     "average",
-    "changes, money",
+    "changes, m",
     "contexts, m",
     "a table w",
     "sold",
-    "purses",
-    "sets",
+    "purses, r",
+    "sets, m",
 )
 def test_regret_ranks_as_reward_does(name: str) -> None:
     result, regret, told = played(ROWS[name])

@@ -197,7 +197,7 @@ def test_a_policy_of_the_user_has_them() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.sample_rows("bts", "two resources", "windowed", "in flight", "contexts", "sphere")
+@pytest.mark.sample_rows("bts", "two resources", "in flight", "sphere")
 @pytest.mark.parametrize("name", CASES)
 def test_every_policy_and_world_has_them(name: str) -> None:
     assert differences(CASES[name](10)) == []

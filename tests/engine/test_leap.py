@@ -50,7 +50,7 @@ def both(policy, arms, constraint, **options):
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 @pytest.mark.quick_rows("bernoulli-omega")
-@pytest.mark.sample_rows("bernoulli", "quarters-omega", "beta-m")
+@pytest.mark.sample_rows("bernoulli-omega", "bernoulli-m", "quarters-omega", "beta-m")
 def test_same_bits(policy, family):
     arms = FAMILIES[family](jax.random.key(3), instances=12, arms=7)
     budget = 900.0 * np.asarray(arms.mean_cost).min(axis=1) / ticks.ONE

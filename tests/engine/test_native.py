@@ -49,6 +49,7 @@ CODE = {  # what a score goes through, and what has no native form in it
 
 @pytest.mark.parametrize("name", CODE)
 @pytest.mark.quick_rows("argsort")
+@pytest.mark.sample_rows("argsort", "callback", "scatter", "while", "draws")
 def test_code_of_a_user_plays_with_the_bits_of_the_plain_program(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
