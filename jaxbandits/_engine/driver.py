@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
@@ -41,6 +42,7 @@ from jaxbandits.core.settings import Settings
 from jaxbandits.core.streams import Domain, lane_words
 
 _DOMAINS = np.array([[Domain.WORLD], [Domain.POLICY]])  # of a lane's keys
+_FINDING_SHAPES = threading.RLock()
 
 
 class Engine(Protocol):
@@ -151,7 +153,9 @@ class Task:
         lane = self.lanes(np.zeros(1, np.int64))
         leaves, structure = jax.tree.flatten((self.environment, lane))
         shapes = (jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in leaves)
-        return _shapes_of(self.program, structure, *shapes)
+        # Programs are told apart by this object; a cache alone gives two threads one each.
+        with _FINDING_SHAPES:
+            return _shapes_of(self.program, structure, *shapes)
 
 
 # --- on the device: chunks, marks, slots

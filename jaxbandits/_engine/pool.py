@@ -188,7 +188,6 @@ class _OpenJob:
 # One thread traces at a time: Python's work, which two threads would only do more slowly.
 _TRACING = threading.Lock()
 # Programs compile side by side, each of them once: whoever wants the same one waits for it.
-_ASKING = threading.Lock()
 _COMPILING: dict[Any, threading.Lock] = {}
 
 # What compiled, and of native programs that have no such form, why: each is tried once a process.
@@ -375,11 +374,8 @@ class Queue:
             with PROGRAM(digest):
                 return play, driver.compiled(device.platform).lower(engine, native, *takes)
 
-        # Threads trace one after the other, and compile side by side, each program once. (Keys are
-        # compared in Python, so two threads might both put a lock there.)
-        with _ASKING:
-            lock = _COMPILING.setdefault(key, threading.Lock())
-        with lock:
+        # Threads trace one after the other, and compile side by side, each program once.
+        with _COMPILING.setdefault(key, threading.Lock()):
             if self.stop.is_set():
                 return _Program(play, slots)
             if key not in _PROGRAMS:

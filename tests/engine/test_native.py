@@ -1,5 +1,7 @@
 """Rounds in one native function: whatever a user writes plays as before, with the same bits."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -9,6 +11,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits._engine import driver, pool, scan
+from jaxbandits._engine.setup import lay_out
 from jaxbandits.policies import UCB1
 from tests.contract.worlds import with_its_own
 
@@ -87,6 +90,22 @@ def test_what_the_compiler_refuses_is_compiled_once_more_and_not_asked_again(
     assert tried == [True, False]
     assert first.about.why_plain == again.about.why_plain == "UNIMPLEMENTED: no such thing"
     assert first.provenance()["digest"] == again.provenance()["digest"]
+
+
+def test_threads_that_ask_at_once_have_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = driver._begin_all
+
+    def late(*takes: Any) -> Any:
+        time.sleep(0.5)
+        return begin(*takes)
+
+    monkeypatch.setattr(driver, "_begin_all", late)
+    policy = with_its_own(UCB1, "Asked", score=lambda self, *a: 0.25 * UCB1.score(self, *a))()
+    task = lay_out(policy, ARMS, LIMIT, key=jax.random.key(1), engine="scan").tasks[0]
+    find = driver.Task.shapes.func  # without the lock that Python 3.11 has around it
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(find, [task, task])
+    assert one is other
 
 
 @pytest.mark.parametrize("leaves", [0, 3])
