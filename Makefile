@@ -140,9 +140,10 @@ doctest: $(TEST_TOOLS)
 
 # The quickest of them in `make test`, some in `make test-integration`, those that compile most in `make test-long`.
 QUICKEST := omega_ucb_tails service
+DEAREST  := knapsacks omega_ucb rcb rcucb
 experiments-smoke: NAMES ?= $(QUICKEST)
-other-experiments: NAMES = b_zoom contexts drift gradients suak
-long-experiments: NAMES = knapsacks omega_ucb rcb rcucb
+other-experiments: NAMES = $(filter-out $(QUICKEST) $(DEAREST),$(shell $(BIN)/python -m experiments --list))
+long-experiments: NAMES = $(DEAREST)
 experiments-smoke other-experiments long-experiments: $(TEST_TOOLS)
 	@[ -n "$(NAMES)" ] || { echo "no experiment to play" >&2; exit 1; }; \
 	folder=$$(mktemp -d) || exit 1; \

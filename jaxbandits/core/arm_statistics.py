@@ -123,9 +123,9 @@ def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
 
 def mean_in_ticks(total: Total, n: Any) -> jax.Array:
     """⌊total / n⌋ of each arm (and resource), 0 ≤ total ≤ n; an arm without pulls counts as of one."""
-    axes = total.whole.ndim - n[0].ndim if isinstance(n, Total) else total.whole.ndim - n.ndim
     if not isinstance(n, Total):
-        return ticks.quotient(total, beside(jnp.maximum(n, 1), axes))
+        return ticks.quotient(total, beside(jnp.maximum(n, 1), total.whole.ndim - n.ndim))
+    axes = total.whole.ndim - n.whole.ndim
     n = Total(beside(jnp.where(_any_of(n), n.whole, 1), axes), beside(n.part, axes))
     rest, digits = total, jnp.zeros_like(total.whole)
     for bit in range(ticks.BITS + 1):  # long division: n need not be whole

@@ -93,7 +93,7 @@ def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
     stated, policies = arguments.parameters, []
     own = {name: [x.name for x in leaf_fields(POLICIES[name])] for name in arguments.policies}
     known = {*itertools.chain(*own.values())}
-    for parameter in stated.keys() - known:
+    for parameter in (x for x in stated if x not in known):
         has = ", ".join(map(option_name, sorted(known))) or "none"
         near = nearest(option_name(parameter), map(option_name, [*known, *vars(arguments)]))
         may_be = f"an option, or a parameter of the policies ({has}){near}"
