@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import platform
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -135,7 +136,10 @@ def simulate(
         contextlib.nullcontext(display) if display is progress else display as bar,
         pool.Workers(devices, pool.usual_workers(devices, runs), slots) as workers,
     ):
-        answers = workers.wait(workers.submit(jobs), bar.start(names, runs))
+        futures = workers.submit(jobs)
+        # What a result's arrays are made of takes a second to import: beside XLA, which needs no Python
+        threading.Thread(target=_import_arrays, daemon=True).start()
+        answers = workers.wait(futures, bar.start(names, runs))
     origin = origin_of(environment, devices[0].device_kind)
     parts = []
     for number, (task, accounts) in enumerate(zip(layout.tasks, answers, strict=True)):
@@ -161,6 +165,12 @@ def simulate(
             see = "their regret means nothing; see result.rounds and result.spent"
             warnings.warn(f"{ended}: {see}", stacklevel=3)
     return result
+
+
+def _import_arrays() -> None:
+    import xarray
+
+    xarray.Variable((), 0.0)  # the first one looks for dask and others
 
 
 def _devices(devices: Any) -> list[Any]:

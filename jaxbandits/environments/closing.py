@@ -279,24 +279,31 @@ class Stocked(AddressedArms, AroundWorld):
             return {"moving": unknown, "fixed": unknown}
         (reward, cost), limit = self.values(), self._most_pulls()
         price = cost if isinstance(constraint, TotalBudget) else np.ones_like(cost)
-        best, alone = np.empty((2, *clock.shape, 2))
-        for i in range(self.instances):
-            exists = ~np.isnan(reward[i])
-            r, c, m = reward[i][exists], price[i][exists], limit[i][exists]
-            parts = None
-            if self.starts is not None:
-                lengths = np.append(np.diff(np.asarray(self.starts)[i]), np.inf)
-                parts = lengths, np.asarray(self.shown)[i][:, exists]
-            best[i] = bought(r, c, m, clock[i], parts)
-            one_by_one = []
-            for k in range(r.size):
-                arm = slice(k, k + 1)
-                own_parts = None if parts is None else (parts[0], parts[1][:, arm])
-                one_by_one.append(bought(r[arm], c[arm], m[arm], clock[i], own_parts))
-            each = np.stack(one_by_one)
-            alone[i] = each[each[..., 0].argmax(0), np.arange(len(clock[i]))]
+        if self.starts is None:
+            best = bought(reward, price, limit, clock)
+            alone = _highest(
+                bought(*(x[..., None] for x in (reward, price, limit)), clock[:, None])
+            )
+        else:
+            best, alone = np.empty((2, *clock.shape, 2))
+            for i, lengths in enumerate(np.diff(np.asarray(self.starts), append=np.inf)):
+                exists = ~np.isnan(reward[i])
+                arms = reward[i][exists], price[i][exists], limit[i][exists]
+                shown = np.asarray(self.shown)[i][:, exists]
+                best[i] = bought(*arms, clock[i], (lengths, shown))
+                one_by_one = [
+                    bought(*(x[k] for x in arms), clock[i], (lengths, shown[:, k]))
+                    for k in np.arange(exists.sum())[:, None]
+                ]
+                alone[i] = _highest(np.stack(one_by_one))
         tables = {"moving": best, "fixed": alone}
         return {name: partial(_tangent, table, clock) for name, table in tables.items()}
+
+
+def _highest(each: np.ndarray) -> np.ndarray:
+    """(V, slope) of the arm with the largest V at each mark, of ``[…, arm, mark, 2]``."""
+    at = each[..., 0].argmax(-2)[..., None, :, None]
+    return np.take_along_axis(each, at, -3).squeeze(-3)
 
 
 def _tangent(
@@ -334,10 +341,11 @@ def bought(
     clock: ArrayLike,
     parts: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> np.ndarray:
-    """(V, slope) of :meth:`Stocked.benchmarks` for arms ``[K]`` at each clock, ``[…, 2]``.
+    """(V, slope) of :meth:`Stocked.benchmarks` for arms ``[…, K]`` at each clock, ``[…, mark, 2]``.
 
-    ``parts`` are lengths ``[S]`` and who is open. V is a broken line where no schedule says who is
-    open, or says how many rounds there are only; else a linear program is solved for each clock.
+    ``parts`` are lengths ``[S]`` and who is open, ``[S, K]``: for one instance. V is a broken line
+    where no schedule says who is open, or says how many rounds there are only; else a linear
+    program is solved for each clock.
     """
     open_parts = [] if parts is None else np.flatnonzero(parts[1].any(axis=1)).tolist()
     if parts is None:
@@ -349,23 +357,32 @@ def bought(
     else:
         solutions = _scheduled(reward, cost, limit, np.ravel(clock), *parts)
         return solutions.reshape(*np.shape(clock), 2)
-    ends = np.append(0.0, np.cumsum(widths))
+    first = np.zeros((*widths.shape[:-1], 1))
+    ends = np.concatenate([first, np.cumsum(widths, -1)], -1)
     with np.errstate(invalid="ignore"):
-        values = free + np.append(0.0, np.cumsum(widths * slopes))
-    at = np.searchsorted(ends[1:], clock, side="right")
-    slope = np.append(slopes, 0.0)[at]
-    value = values[at] + slope * np.where(slope > 0, clock - ends[at], 0.0)
-    return np.stack([value, slope], axis=-1)
+        gains = np.concatenate([first, np.cumsum(widths * slopes, -1)], -1)
+    marks = np.atleast_1d(clock)
+    # How many arms are sold out at each mark
+    at = (ends[..., None, 1:] <= marks[..., None]).sum(-1)
+    start, value = (
+        np.take_along_axis(x, at, -1) for x in (ends, gains + np.asarray(free)[..., None])
+    )
+    slope = np.take_along_axis(np.concatenate([slopes, first], -1), at, -1)
+    value = value + slope * np.where(slope > 0, marks - start, 0.0)
+    return np.stack([value, slope], axis=-1).reshape(*value.shape[:-1], *np.shape(clock)[-1:], 2)
 
 
 def _by_ratio(
     reward: np.ndarray, cost: np.ndarray, limit: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Greedy knapsack: (reward at no cost, each arm's spending and ratio, best ratio first)."""
     paid, free = (reward > 0) & (cost > 0), (reward > 0) & (cost <= 0)
-    ratio, width = reward[paid] / cost[paid], limit[paid] * cost[paid]
-    order = np.argsort(-ratio, kind="stable")
-    return float((limit[free] * reward[free]).sum()), width[order], ratio[order]
+    with np.errstate(invalid="ignore"):
+        ratio = np.divide(reward, cost, out=np.zeros_like(reward), where=paid)
+        width = np.where(paid, limit * cost, 0.0)
+        without_cost = np.where(free, limit * reward, 0.0).sum(-1)
+    order = np.argsort(-ratio, axis=-1, kind="stable")
+    return without_cost, *(np.take_along_axis(x, order, -1) for x in (width, ratio))
 
 
 def _by_round(

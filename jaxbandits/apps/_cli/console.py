@@ -186,6 +186,8 @@ _JOBS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command: the exit code is 0, 1 (a file not written), 2 (bad input) or 130 (Ctrl-C)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # Python would look through all of jax again and again: a tenth of a short command's time
+    gc.set_threshold(100_000, 50, 100)
     for stream in (sys.stdout, sys.stderr):
         # It is closed, or is not Python's own
         with contextlib.suppress(AttributeError, ValueError):
