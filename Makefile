@@ -122,7 +122,7 @@ unit: $(TEST_TOOLS)
 	$(BIN)/python -m pytest $(TESTS) -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration and not rows'
 
 # Where another Python, jax or NumPy shows first
-unit-core: TESTS := tests/core tests/numerics tests/test_result.py $(addprefix tests/engine/test_,leap.py lanes.py native.py)
+unit-core: TESTS := tests/core tests/numerics tests/engine/test_native.py
 unit-core: unit
 
 # What CI has no time for: rows of tables that others stand for, long tests of policies and environments. An hour, before an
