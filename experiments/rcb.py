@@ -36,17 +36,7 @@ from experiments.common import (
     mean_se,
     row,
 )
-from experiments.figures import (
-    BLUE,
-    GREEN,
-    GREY,
-    VERMILION,
-    figure,
-    intervals,
-    look,
-    name_ticks,
-    save,
-)
+from experiments.figures import GREY, figure, intervals, look, save
 from experiments.omega_ucb.ads import read_ads
 from jaxbandits.environments import FiniteArms, Reservoir, bernoulli_outcome, uniform_outcome
 from jaxbandits.oracles.optimum import budgeted_optimum, independent_law
@@ -532,8 +522,7 @@ def baselines(options: Options) -> list[Row]:
     points, rows = _points(options), []
     kinds = options.pick(("Bernoulli",), ("Bernoulli", "uniform"), ("Bernoulli", "uniform"))
     rules = options.pick(("K arms",), tuple(RULES), tuple(RULES))
-    picture, axes = figure(len(kinds), 3, (12.5, 4.2 * len(kinds)))
-    for line, kind in enumerate(kinds):
+    for kind in kinds:
         results: dict[tuple[str, str], list[Lanes]] = {}
         skipped = ["ω*-UCB"] if kind == "Bernoulli" else []  # η̂ = 1: it is ω-UCB, to the bit
         skipped += ["UCB-V (ratio)"] if options.quick else []
@@ -546,15 +535,10 @@ def baselines(options: Options) -> list[Row]:
                 results |= {
                     (formula, rule): lanes for formula, lanes in zip(batch, runs, strict=True)
                 }
-        for i, (axis, beta) in enumerate(zip(axes[3 * line :], BETAS, strict=False)):
+        for i, beta in enumerate(BETAS):
             label = f"β = {beta:g}, {kind}"
             for (formula, rule), lanes in results.items():
                 rows.append(_row(f"baselines: {formula}, {rule}, {label}", lanes[i]))
-                colour, shift = look(formula)["color"], -0.12 if rule == "K arms" else 0.12
-                face = colour if rule == "K arms" else "white"
-                x = list(FORMULAS).index(formula) + shift
-                style = {"marker": "o", "color": colour, "mfc": face, "ls": "none"}
-                intervals(axis, [x], [lanes[i].last], **style)
             for rule in rules:
                 rcb, omega, reward = (
                     results[f, rule][i] for f in ("RCB", "ω-UCB", "UCB-V (reward)")
@@ -567,16 +551,6 @@ def baselines(options: Options) -> list[Row]:
                 item = f"baselines: UCB-V (reward) − RCB, {rule}, {label}"
                 note = "costs ignored against costs learnt"
                 rows.append(_paired(item, rcb, reward, note))
-            axis.set(title=f"β = {beta:g}, {kind} outcomes", ylabel="regret", ylim=(0, None))
-            axis.set_xlim(-0.5, len(FORMULAS) - 0.5)
-            axis.set_xticks(
-                range(len(FORMULAS)), [f.replace(" (", "\n(") for f in FORMULAS], fontsize=8
-            )
-    axes[0].plot([], [], "ko", label="K arms")
-    axes[0].plot([], [], "o", mec="k", mfc="white", label="arm-increasing rule")
-    budget = points[0].budget
-    title = f"Regret at B = {budget:g} (Bρ* = {2 * budget:g}), mean and 95 % interval"
-    save(picture, options.out / "baselines.png", title, legend=axes[:1])
     return rows
 
 
@@ -587,20 +561,14 @@ def _rules(formulas: Sequence[str], rule: str) -> Any:
 def wrong_beta(options: Options) -> list[Row]:
     """Believed against true β: both rules of RCB."""
     points, rows, beliefs = _points(options), [], np.array(BETAS)[:, None]
-    picture, axes = figure(1, 2, (10, 4.2))
-
-    for axis, (rule, name) in zip(axes, RULES.items(), strict=True):
+    for rule, name in RULES.items():
 
         def policy(beta: np.ndarray, budget: np.ndarray, rule: str = rule) -> Any:
             return ruled(rule, "RCB", budget, beliefs)
 
         lanes = play_points("wrong β", points, policy, options)
-        for i, (beta, colour, mark) in enumerate(
-            zip(BETAS, (BLUE, VERMILION, GREEN), "osD", strict=True)
-        ):
+        for i, beta in enumerate(BETAS):
             column = [of_belief[i] for of_belief in lanes]
-            style = {"label": f"true β = {beta:g}", "color": colour, "marker": mark}
-            intervals(axis, BETAS, [x.last for x in column], **style)
             for believed, x in zip(BETAS, column, strict=True):
                 if believed == beta:
                     rows.append(
@@ -610,10 +578,6 @@ def wrong_beta(options: Options) -> list[Row]:
                 item = f"wrong_beta: {name}, true β = {beta:g}: believing {believed:g} costs"
                 note = f"R = {x.last.mean():.4g} instead of {column[i].last.mean():.4g}"
                 rows.append(_paired(item, column[i], x, f"{note}; yes: it costs"))
-        axis.set(xscale="log", xlabel="believed β", ylabel="regret", title=name, ylim=(0, None))
-        name_ticks(axis, BETAS)
-    title = f"Sensitivity to a wrong β, B = {points[0].budget:g}, 95 % intervals"
-    save(picture, options.out / "wrong_beta.png", title, legend=axes[:1])
     return rows
 
 

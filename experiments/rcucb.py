@@ -45,17 +45,7 @@ from experiments.common import (
     row,
 )
 from experiments.data_ames import DEFAULT_OUT
-from experiments.figures import (
-    BLUE,
-    ORANGE,
-    VERMILION,
-    curve,
-    figure,
-    intervals,
-    look,
-    name_ticks,
-    save,
-)
+from experiments.figures import BLUE, ORANGE, VERMILION, curve, figure, save
 from jaxbandits.core.checks import bad
 from jaxbandits.environments import FastTrack, Linear, RevealConsumption, copula_arms, g1, row_arms
 from jaxbandits.environments.censored import G1_NAMES, ProbitNormal
@@ -335,28 +325,19 @@ def sizes(options: Options) -> list[Row]:
         x: POLICIES[x] for x in ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1")
     }
     rows = []
-    picture, axes = figure(2, 3, (12, 6.5))
-    for line, quantity in zip(axes.reshape(2, 3), ("limits", "arms"), strict=True):
+    for quantity in ("limits", "arms"):
         worlds = {f"{n} {quantity}": g1(**{quantity: n}) for n in counts}
         for name, run in play_policies(
             options, f"sizes {quantity}", policies, worlds, rounds, replicates
         ).items():
-            for i, (axis, instance) in enumerate(zip(line, G1_NAMES, strict=True)):
+            for i, instance in enumerate(G1_NAMES):
                 regret = run["regret"].values[0, :, i, :, -1]
-                intervals(axis, counts, regret, label=name, capsize=2, **look(name))
                 for at, x in zip(worlds, regret, strict=True):
                     rows.append(
                         estimate(
                             f"{at}, {instance}: regret {name}", "", x, f"T = {rounds}; {STAND_IN}"
                         )
                     )
-                axis.set(
-                    title=instance, xlabel=f"number of {quantity}", xscale="log", ylim=(0, None)
-                )
-                name_ticks(axis, counts)
-        line[0].set_ylabel(f"regret at T = {rounds:,}")
-    title = "Number of limits and of arms, stand-in G1 (ours), 95 % intervals"
-    save(picture, options.out / "sizes.png", title, legend=axes[:1])
     return rows
 
 
@@ -371,25 +352,15 @@ def alpha(options: Options) -> list[Row]:
     }
     policies = {name: RCUCB(survival, alpha=values) for name, survival in readings.items()}
     rows = []
-    picture, axes = figure(1, 3, (12, 4))
     for name, run in play_policies(options, "alpha", policies, g1(), rounds, replicates).items():
-        for i, (axis, instance) in enumerate(zip(axes, G1_NAMES, strict=True)):
+        for i, instance in enumerate(G1_NAMES):
             regret = run["regret"].values[:, 0, i, :, -1]
-            intervals(axis, values, regret, label=name, capsize=2, **look(name))
-            axis.set(title=instance, xlabel="α", xscale="log", yscale="log")
             for a, x in zip(values, regret, strict=True):
                 rows.append(
                     estimate(
                         f"α = {a:g}, {instance}: regret {name}", "", x, f"T = {rounds}; {STAND_IN}"
                     )
                 )
-    axes[0].set_ylabel(f"regret at T = {rounds:,}")
-    save(
-        picture,
-        options.out / "alpha.png",
-        "Sweep over α, stand-in G1 (ours), 95 % intervals",
-        legend=axes[:1],
-    )
     return rows
 
 
@@ -405,19 +376,13 @@ def zoom(options: Options) -> list[Row]:
         )["zoom"]
         regrets.append(np.diff(run["regret"].values[0, 0])[..., 0])
     rows, note = [], f"{2**depth} limits in the finest grid; {STAND_IN}"
-    picture, axes = figure(1, 3, (12, 4))
-    for axis, instance, regret in zip(axes, G1_NAMES, np.stack(regrets, axis=1), strict=True):
-        intervals(axis, horizons, regret, capsize=2, **look("RCUCB legal"))
-        axis.set(title=instance, xlabel="T", xscale="log", ylim=(0, None))
+    for instance, regret in zip(G1_NAMES, np.stack(regrets, axis=1), strict=True):
         for t, x in zip(horizons, regret, strict=True):
             rows.append(
                 estimate(f"z-RCUCB legal, {instance}: simple regret at T = {t}", "", x, note)
             )
         item = f"z-RCUCB {instance}: simple regret falls from T = {horizons[0]} to {horizons[-1]}"
         rows.append(decrease_row(item, "falls with T (Theorem 2)", regret[-1] - regret[0], note))
-    axes[0].set_ylabel("simple regret")
-    title = "z-RCUCB (legal, α = 1.01, m = 2, δ = 1/T), stand-in G1 (ours), 95 % intervals"
-    save(picture, options.out / "zoom.png", title)
     return rows
 
 
@@ -888,20 +853,6 @@ def aslib(options: Options) -> list[Row]:
                 rows.append(
                     estimate(f"ASlib {s.name} PAR10 {name}, {span}, s", "", of_name[i, :, j], note)
                 )
-    picture, axes = figure(1, len(scenarios), (2.6 * len(scenarios) + 2, 4.2))
-    for i, (axis, s) in enumerate(zip(axes, scenarios, strict=True)):
-        for k, (name, of_name) in enumerate(table.items()):
-            mean, se = mean_se(of_name[i, :, 1] / s.single_best, axis=0)
-            axis.bar(k, mean, yerr=1.96 * se, color=look(name)["color"], width=0.8, label=name)
-        axis.axhline(1, color="black", lw=1)
-        axis.axhline(s.virtual_best / s.single_best, color="black", lw=1, ls=":")
-        axis.set_title(s.name.removesuffix("-2016"), fontsize=9)
-        axis.set_xticks([])
-    axes[0].set_ylabel("PAR10 / single best, last fifth")
-    title = (
-        "ASlib: PAR10 of solver and limit chosen online (line: single best, dotted: virtual best)"
-    )
-    save(picture, options.out / "aslib.png", title, legend=axes[:1])
     return rows
 
 

@@ -31,10 +31,10 @@ from experiments.common import (
     row,
     swept,
 )
-from experiments.figures import boxes, figure, intervals, name_ticks, save
+from experiments.figures import figure, intervals, name_ticks, save
 from experiments.rcb import best_ratio_alone
 from jaxbandits import policies as p
-from jaxbandits._plots import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION
+from jaxbandits._plots import BLACK, BLUE, GREEN, GREY, PINK, VERMILION
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import bad
 from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley
@@ -255,13 +255,6 @@ def trees(options: Options) -> list[Row]:
     for name in ("HOO", "StoOO"):
         ahead, note = shares["B-Zoom, single phase"] - shares[name], "paired; yes: B-Zoom above"
         rows.mean(f"trees: B-Zoom − {name}", ahead, holds=is_above(ahead), note=note, digits=".4f")
-    picture, axes = figure(1, 1, (7.5, 4.2))
-    boxes(axes[0], shares.values(), (BLUE, VERMILION, PINK, ORANGE, GREY))
-    axes[0].set_xticks(range(len(shares)), [name.replace(", ", ",\n") for name in shares])
-    axes[0].set(
-        ylabel="profit / (B · best ratio)", title=f"λ = 0.5, B = {budget:,}, {instances} instances"
-    )
-    save(picture, options.out / "trees.png")
     return rows
 
 
@@ -269,7 +262,6 @@ def trees(options: Options) -> list[Row]:
 LOG, LOW, HIGH, POINTS = "ipinyou/2997_test.csv.gz", 20, 300, 15
 BIDS = np.arange(LOW, HIGH + 1)
 GRID = ((np.arange(POINTS) + 0.5) / POINTS).astype(np.float32)
-COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PINK)
 
 
 def read_auctions(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -290,11 +282,8 @@ def auctions(options: Options) -> list[Row]:
     share = options.pick(1 / 256, 1 / 16, 1 / 8)
     budget, runs = float(price.sum() / HIGH * share), options.pick(6, 20, 50)
     rows: list[Row] = []
-    picture, axes = figure(1, 3, (13.5, 4.4))
     rewards = {"click": clicks, "predicted click / its largest": predicted / predicted.max()}
-    for (kind, gain), axis, colour, dashes in zip(
-        rewards.items(), axes[1:], COLOURS, ("-", "--"), strict=False
-    ):
+    for kind, gain in rewards.items():
         world = LoggedAuctions.of(price, gain, low=LOW, high=HIGH, top=HIGH)
         reward, cost = (x[0] for x in world.values())
         ratio, lam = reward / cost, float(cost.min())
@@ -341,15 +330,6 @@ def auctions(options: Options) -> list[Row]:
             ),
             row(item, needed, holds=needed < rounds, digits=".3g", note=lasts),
         ]
-        axes[0].plot(BIDS, ratio / ratio.max(), color=colour, linestyle=dashes, label=kind)
-        boxes(axis, profit.values(), COLOURS)
-        axis.axhline(grid, color=BLACK, linestyle=":", linewidth=1)
-        axis.set_xticks(range(len(profit)), list(profit), rotation=30)
-        axis.set(title=f"reward: {kind}", ylabel="profit / best fixed bid's", ylim=(0, 1.25))
-    axes[0].set(xlabel="bid", ylabel="reward per cost / its best", title="What a bid buys")
-    axes[0].legend(frameon=False)
-    title = f"iPinYou campaign 2997, {runs} runs; dotted: the best of the {POINTS} points"
-    save(picture, options.out / "auctions.png", title)
     return rows
 
 
