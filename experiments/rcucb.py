@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import re
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,7 +45,6 @@ from experiments.common import (
 )
 from experiments.data_ames import DEFAULT_OUT
 from experiments.figures import BLUE, ORANGE, VERMILION, curve, figure, save
-from jaxbandits.core.checks import bad
 from jaxbandits.environments import FastTrack, Linear, RevealConsumption, copula_arms, g1, row_arms
 from jaxbandits.environments.censored import G1_NAMES, ProbitNormal
 from jaxbandits.oracles import bounds
@@ -718,7 +716,7 @@ def exploration(options: Options) -> list[Row]:
     return rows
 
 
-SCENARIOS = {  # cut-offs in seconds, from the descriptions of aslib_data at 551b22be: for tables that come without one
+SCENARIOS = {  # cut-offs in seconds, from the descriptions of aslib_data at 551b22be
     "SAT20-MAIN": 5000.0,
     "QBF-2016": 1800.0,
     "MAXSAT-PMS-2016": 1800.0,
@@ -753,48 +751,16 @@ class Scenario(NamedTuple):
 
 
 def read_scenario(data: Path, name: str) -> Scenario:
-    """One scenario; a repetition of an instance (TSP-LION2015 has ten of each) counts as a row of
-    its own.
+    """One scenario of ``aslib/NAME.csv``: an instance a line, a solver a column, seconds, inf where
+    unsolved.
 
-    ``aslib/NAME.csv``: an instance a line, a solver a column, seconds, inf where unsolved. The
-    cut-off is that of ASlib's description (``aslib/NAME/description.txt``), which the scenarios of
-    :data:`SCENARIOS` do without.
+    A repetition of an instance (TSP-LION2015 has ten of each) counts as a row of its own.
     """
-    table = data / "aslib" / f"{name}.csv"
-    description = data / "aslib" / name / "description.txt"
-    text = description.read_text(encoding="utf-8") if description.is_file() else ""
-    cutoff = _cutoff(text, name, description)
-    if not table.is_file():
-        raise bad("name", name, f"a scenario with {table}")
-    with table.open(newline="", encoding="utf-8") as file:
+    with (data / "aslib" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         header, *lines = list(csv.reader(file))
-    times = np.array([[float(x) for x in line[1:]] for line in lines]) / cutoff
-    return Scenario(name, cutoff, tuple(header[1:]), np.where(times <= 1, times, np.inf))
-
-
-def _field(description: str, field: str) -> str:
-    """The first value of a description's field: ``field: value``, ``[value, …]`` or lines."""
-    match = re.search(rf"^{field}\s*:[\s\-\[]*([^\s,\]]+)", description, flags=re.MULTILINE)
-    return match[1].strip("\"'") if match else ""
-
-
-def _cutoff(description: str, name: str, path: Path) -> float:
-    if _field(description, "performance_type") not in ("", "runtime"):
-        raise bad("name", name, "a scenario of run times (performance_type: runtime)")
-    text = _field(description, "algorithm_cutoff_time")
-    if not description and name in SCENARIOS:
-        return SCENARIOS[name]
-    try:
-        cutoff = float(text)
-    except ValueError:
-        cutoff = 0.0
-    if not 0 < cutoff < np.inf:
-        raise bad(
-            "name",
-            name,
-            f"a scenario whose cut-off is known: write algorithm_cutoff_time: SECONDS to {path}",
-        )
-    return cutoff
+    times = np.array([[float(x) for x in line[1:]] for line in lines]) / SCENARIOS[name]
+    times = np.where(times <= 1, times, np.inf)
+    return Scenario(name, SCENARIOS[name], tuple(header[1:]), times)
 
 
 SETTINGS: dict[str, Any] = {
