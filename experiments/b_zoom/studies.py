@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import importlib.util
 import math
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -36,7 +33,6 @@ from experiments.rcb import best_ratio_alone
 from jaxbandits import policies as p
 from jaxbandits._plots import BLACK, BLUE, GREEN, GREY, PINK, VERMILION
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import bad
 from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley
 
 
@@ -78,10 +74,9 @@ def _fit(item: str, column: str, samples: np.ndarray, options: Options, full: st
     value, error = tables.thousands(samples)
     z = []
     for b, k in np.ndindex(len(budgets), len(lambdas)):
-        if (budgets[b], lambdas[k]) in tables.TABLE1:
-            printed = np.array(tables.TABLE1[budgets[b], lambdas[k]], float)[
-                :, tables.COLUMNS.index(column)
-            ]
+        cells = [tables.TABLE1.get((budgets[b], lambdas[k], s, column)) for s in STATISTICS]
+        if None not in cells:
+            printed = np.array(cells, float)
             z.append(tables.distance(printed, value[:, b, k], error[:, b, k], 1.0))
     if not z:
         return row(item, "", note="no published budget at this size")
@@ -264,21 +259,10 @@ BIDS = np.arange(LOW, HIGH + 1)
 GRID = ((np.arange(POINTS) + 0.5) / POINTS).astype(np.float32)
 
 
-def read_auctions(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(clicks, market prices, predicted click probabilities) of a log with these three columns."""
-    with gzip.open(path, "rt", newline="") as file:
-        rows = list(csv.reader(file))
-    if rows[0] != ["click", "market_price", "pctr"]:
-        raise bad(
-            str(path), ",".join(rows[0]), "a table with the columns click, market_price, pctr"
-        )
-    table = np.array(rows[1:], float)
-    return table[:, 0], table[:, 1], table[:, 2]
-
-
 def auctions(options: Options) -> list[Row]:
     """Clicks and predicted clicks for an eighth of the test set's cost, bids from 20 to 300."""
-    clicks, price, predicted = read_auctions(options.data / LOG)
+    # A click or none, the market price, the predicted probability of a click
+    clicks, price, predicted = np.loadtxt(options.data / LOG, delimiter=",", skiprows=1).T
     share = options.pick(1 / 256, 1 / 16, 1 / 8)
     budget, runs = float(price.sum() / HIGH * share), options.pick(6, 20, 50)
     rows: list[Row] = []
@@ -297,14 +281,11 @@ def auctions(options: Options) -> list[Row]:
             "UCB1": p.OnPoints(p.UCB1(), points=GRID),
             "ω-UCB": p.OnPoints(p.OmegaUCB(rho=0.25), points=GRID),
         }
-        sweep_fields: dict[str, Any] = {
-            "constraint": jb.TotalBudget(budget, last_pull="forfeits"),
-            "seed": 7,
-        }
-        name = f"auctions {kind.split()[0]}"
+        name, limit = f"auctions {kind.split()[0]}", jb.TotalBudget(budget, last_pull="forfeits")
         data = swept(
-            options, name, policies=policies, environments=world, replicates=runs, **sweep_fields
-        )
+            options, name, policies=policies, environments=world, constraint=limit,
+            replicates=runs, seed=7,
+        )  # fmt: skip
         best = ratio.max() * budget
         grid = (
             ratio[np.clip((GRID * ratio.size).astype(int), 0, ratio.size - 1)].max() * budget / best
@@ -513,16 +494,16 @@ def independent(options: Options) -> list[Row]:
             to_ours.append(z_reference)
             note = f"thousands of pulls; {groups} times {instances} instances; "
             note += f"ours {reference:.5g}, {z_reference:+.1f} s.e. away"
-            printed = tables.in_table1(budgets[b], lambdas[k], s, 0)
+            printed = tables.TABLE1.get((budgets[b], lambdas[k], name, "BZ"))
             if printed is not None:
                 z_printed = (value[s] - printed) / np.sqrt(
                     spread[s] ** 2 * (1 + 1 / groups) + 1 / 12
                 )
                 to_printed.append(z_printed)
                 printed_to_ours.append(
-                    float(tables.distance(np.asarray(float(printed)), reference, error, 1.0))
+                    float(tables.distance(np.asarray(printed), reference, error, 1.0))
                 )
-                note += f"; printed {printed}, {z_printed:+.1f} s.e. away"
+                note += f"; printed {printed:g}, {z_printed:+.1f} s.e. away"
             item = f"independent B={budgets[b]} λ={lambdas[k]:g} BZ {name}" + (
                 f"; {full} lanes full" if full else ""
             )
