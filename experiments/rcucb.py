@@ -44,7 +44,7 @@ from experiments.common import (
     row,
 )
 from experiments.data_ames import DEFAULT_OUT
-from experiments.figures import BLUE, ORANGE, VERMILION, curve, figure, save
+from experiments.figures import curve, figure, save
 from jaxbandits.environments import FastTrack, Linear, RevealConsumption, copula_arms, g1, row_arms
 from jaxbandits.environments.censored import G1_NAMES, ProbitNormal
 from jaxbandits.oracles import bounds
@@ -124,7 +124,7 @@ PUBLISHED = {  # share of censored rounds: RCUCB, TS, UCB, oracle
 }
 ORACLE_PROBIT = {"PosCorr": 0.2835, "NegCorr": 0.7163, "Indep": -0.15}  # q of the best arm of G1
 
-MODELS, COLOURS = ("complex", "mediocre", "simple"), (VERMILION, BLUE, ORANGE)
+MODELS = ("complex", "mediocre", "simple")
 KAPPA = 0.6
 REWARDS = [ProbitNormal(b, 0.45) for b in (1.6, 0.6, 0.1)]
 SECONDS = [stats.lognorm(s, scale=m) for s, m in ((0.8, 0.67), (0.8, 0.42), (0.9, 0.28))]
@@ -132,25 +132,14 @@ OURS = "our laws, chosen so that the text's description of Fig. 2 can hold"
 
 
 def fig1(options: Options) -> list[Row]:
-    """Samples of reward, consumption and both, for the three arms of Example 1."""
+    """Mean reward and consumption of the three arms of Example 1."""
     rng = np.random.default_rng(1)
-    picture, axes = figure(3, 3, (9, 7.5))
-    axes = axes.reshape(3, 3)
     means = []
-    for k, (reward_law, seconds_law) in enumerate(zip(REWARDS, SECONDS, strict=True)):
+    for reward_law, seconds_law in zip(REWARDS, SECONDS, strict=True):
         z, e = rng.standard_normal((2, 4000))
         reward = reward_law.ppf(stats.norm.cdf(KAPPA * z + np.sqrt(1 - KAPPA**2) * e))
         seconds = seconds_law.ppf(stats.norm.cdf(z))
         means.append((float(reward.mean()), float(seconds.mean())))
-        axes[k, 0].hist(reward, 40, range=(0, 1), color=COLOURS[k], density=True)
-        axes[k, 1].hist(seconds, 40, range=(0, 2), color=COLOURS[k], density=True)
-        axes[k, 2].plot(seconds[:600], reward[:600], ".", ms=2, color=COLOURS[k])
-        axes[k, 0].set(xlim=(0, 1), ylabel=f"{MODELS[k]} model\ndensity")
-        axes[k, 1].set(xlim=(0, 2))
-        axes[k, 2].set(xlim=(0, 2), ylim=(0, 1), ylabel="reward")
-    for axis, label in zip(axes[2], ("reward", "consumption", "consumption"), strict=True):
-        axis.set_xlabel(label)
-    save(picture, options.out / "fig1.png", "Fig. 1: three arms of Example 1 (our laws, κ = 0.6)")
     ordered = all(a[0] > b[0] and a[1] > b[1] for a, b in itertools.pairwise(means))
     return [
         row(
@@ -165,21 +154,14 @@ def fig1(options: Options) -> list[Row]:
 def fig2(options: Options) -> list[Row]:
     """v against τ of the three models, strict and soft promise."""
     limits = np.arange(1, 101) / 100
-    picture, axes = figure(1, 2, (10, 4))
     rows = Summary()
     cases = (("strict", FastTrack(0.5, 10.0), 50), ("soft", FastTrack(0.99, 5.0), 99))
     published = {"strict": "simple for most τ, mediocre near 0.5", "soft": "complex, at a large τ"}
-    for axis, (name, penalty, panel_size) in zip(axes, cases, strict=True):
+    for name, penalty, panel_size in cases:
         world = copula_arms(
             REWARDS, SECONDS, KAPPA, limits=limits, cost=Linear(0.1), penalty=penalty, tau_max=1.0
         )
         v = world.values()[0][0].reshape(3, -1)
-        for k, model in enumerate(MODELS):
-            axis.plot(limits[:panel_size], v[k, :panel_size], color=COLOURS[k], label=model)
-        axis.set(
-            title=f"{name}: promise {penalty.promise:g}, L = {penalty.compensation:g}",
-            xlabel="limit τ",
-        )
         best = v[:, :panel_size].argmax(axis=0)
         simple = float((best == 2).mean())
         text = f"{MODELS[best[-1]]} at τ = {limits[panel_size - 1]:g}; simple for {simple:.0%} of the τ shown"
@@ -187,9 +169,6 @@ def fig2(options: Options) -> list[Row]:
         if name == "strict":
             item, largest = "Fig. 2 strict: largest v for τ > 0.5", v[:, panel_size:].max()
             rows.add(item, largest, published="negative", note=OURS, digits=".3f")
-    axes[0].set_ylabel("penalised expected gain v")
-    axes[0].legend(frameon=False)
-    save(picture, options.out / "fig2.png", "Fig. 2: penalised expected gain (our laws)")
     return rows
 
 
