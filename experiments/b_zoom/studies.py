@@ -282,10 +282,8 @@ def auctions(options: Options) -> list[Row]:
             "ω-UCB": p.OnPoints(p.OmegaUCB(rho=0.25), points=GRID),
         }
         name, limit = f"auctions {kind.split()[0]}", jb.TotalBudget(budget, last_pull="forfeits")
-        data = swept(
-            options, name, policies=policies, environments=world, constraint=limit,
-            replicates=runs, seed=7,
-        )  # fmt: skip
+        fields = {"policies": policies, "constraint": limit}
+        data = swept(options, name, environments=world, replicates=runs, seed=7, **fields)
         best = ratio.max() * budget
         grid = (
             ratio[np.clip((GRID * ratio.size).astype(int), 0, ratio.size - 1)].max() * budget / best
@@ -434,18 +432,14 @@ def worst(options: Options) -> list[Row]:
         remembered=tables.CAPACITY,
     )
     ratio = steep.slopes(lambda reward, cost: reward / cost)[None]
+    known: dict[str, Any] = {"budget": budget, "lam": lams[None], "capacity": tables.CAPACITY}
     policies: dict[str, Any] = {
-        "BZ": p.SinglePhaseBZoom(
-            budget=budget, lam=lams[None], lipschitz=ratio, capacity=tables.CAPACITY
-        ),
-        "Z": p.SinglePhaseZooming(
-            budget=budget, lam=lams[None], lipschitz=0.5, capacity=tables.CAPACITY
-        ),
+        "BZ": p.SinglePhaseBZoom(lipschitz=ratio, **known),
+        "Z": p.SinglePhaseZooming(lipschitz=0.5, **known),
     }
-    sweep_fields: dict[str, Any] = {"constraint": limit, "replicates": runs, "seed": 9}
-    profits = swept(options, "worst Z", policies=policies, environments=steep, **sweep_fields)[
-        "reward"
-    ].values[:, 0, 0, ..., -1]
+    fields = {"policies": policies, "constraint": limit, "replicates": runs}
+    data = swept(options, "worst Z", environments=steep, seed=9, **fields)
+    profits = data["reward"].values[:, 0, 0, ..., -1]
     shares = profits[1] / profits[0].mean(axis=1, keepdims=True)  # [λ, run]
     return _falls("worst: profit of Zooming over B-Zoom's", "λ", lams, shares)
 
