@@ -1,4 +1,4 @@
-"""What the benchmarks share: workers that have compiled and wait, laws, CSV."""
+"""What the benchmarks share: workers that have compiled and wait, CSV."""
 
 from __future__ import annotations
 
@@ -68,17 +68,6 @@ def serve(warm, run):
         for process in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     print(f"{peak / 1024:.0f}", flush=True)
-
-
-def laws():
-    """The ω-UCB paper's synthetic laws, by its names."""
-    from jaxbandits import environments as e
-
-    return {
-        "S-Br": e.random_bernoulli,
-        "S-GBr": e.random_generalised_bernoulli,
-        "S-Bt": e.random_beta,
-    }
 
 
 def write(path: Path, rows: list[tuple[Any, ...]]) -> None:
