@@ -29,15 +29,27 @@ def loop(score, squares=False, least_cost=False):
         while spent < budget:
             arm = t
             if t >= width:
-                clock = F(t + 1), np.log(F(t + 1)), np.log(F(t))
+                now, log_t, log_before = F(t + 1), np.log(F(t + 1)), np.log(F(t))
                 min_cost = INF
                 if least_cost:
                     for j in range(width):
                         min_cost = min(min_cost, cost[j] * inverse[j])
                 for j in range(width):
                     s = j if squares else 0
-                    of_arm = n[j], reward[j], cost[j], inverse[j], reward2[s], cost2[s]
-                    value[j] = score(*of_arm, *clock, min_cost, p, lane_constant)
+                    value[j] = score(
+                        n[j],
+                        reward[j],
+                        cost[j],
+                        inverse[j],
+                        reward2[s],
+                        cost2[s],
+                        now,
+                        log_t,
+                        log_before,
+                        min_cost,
+                        p,
+                        lane_constant,
+                    )
                 arm, best, first = 0, F(-1.0), 0
                 if least_cost:
                     state, first = below(state, width)
