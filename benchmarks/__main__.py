@@ -1,10 +1,9 @@
 """``python -m benchmarks [--quick] [--only ITEM] [--out DIR]``: side-by-side timings, interleaved,
 medians, ratios.
 
-Items: engines (the table), lanes (256 and 2,048 of them), equality (leap against scan, bit for
-bit), growth (time against budget), evaluation (the ω-UCB paper's synthetic evaluation), contexts
-(LinUCB beside NumPy and native), policies (every policy beside a native loop). ``--quick`` runs the
-first one only, in at most ten minutes.
+Items: engines (the table), lanes (256 and 2,048 of them), growth (time against budget), evaluation
+(the ω-UCB paper's synthetic evaluation), contexts (LinUCB beside NumPy and native), policies (every
+policy beside a native loop). ``--quick`` runs the first one only, in at most ten minutes.
 """
 
 import argparse
@@ -20,7 +19,7 @@ from matplotlib.figure import Figure
 
 import jaxbandits as jb
 from benchmarks import contexts, policies
-from benchmarks.common import Worker, both_engines, in_turn, laws, write
+from benchmarks.common import Worker, in_turn, write
 
 ENGINES = ("leap", "scan", "textbook", "numpy", "native")
 # Share of the paper's budget that one timed run plays: slow engines play less, their speed does not
@@ -137,16 +136,18 @@ def evaluation(out, quick):
     from jaxbandits.apps._cli.console import keep_programs
 
     keep_programs()  # JAXBANDITS_CACHE=off for a cold run
-    p, grid = jb.policies, 2.0 ** np.arange(-6, 2)
+    p, e, grid = jb.policies, jb.environments, 2.0 ** np.arange(-6, 2)
+    laws = {
+        "S-Br": e.random_bernoulli,
+        "S-GBr": e.random_generalised_bernoulli,
+        "S-Bt": e.random_beta,
+    }
     policies = [p.OmegaUCB(rho=grid), p.OmegaStarUCB(rho=grid), p.MUCB(), p.CUCB(), p.IUCB()]
     first_start = time.perf_counter()
     rows = [("setting", "seconds", "rounds", "rounds_per_s")]
     for arms in (10, 50, 100):
-        worlds = {
-            f"{name}-{arms}": law(jax.random.key(0), instances=100, arms=arms)
-            for name, law in laws().items()
-        }
-        for name, world in worlds.items():
+        for law, draw in laws.items():
+            name, world = f"{law}-{arms}", draw(jax.random.key(0), instances=100, arms=arms)
             start = time.perf_counter()
             limit = jb.TotalBudget(
                 (1.5e3 if quick else 1.5e5) * np.min(world.values()[1], axis=1), last_pull="counts"
@@ -168,23 +169,7 @@ def evaluation(out, quick):
     write(out / "evaluation.csv", rows)
 
 
-def equality(out, quick):
-    """Both engines, bit for bit, on more than 10⁴ lanes, and at the paper's own budget."""
-    rows: list[tuple[Any, ...]] = [("law", "K", "budget_over_c_min", "lanes", "rounds", "equal")]
-    jobs = [(law, arms, 2e3, 3) for law in laws() for arms in (2, 10, 33, 100)]
-    jobs += [("S-Br", 10, 1.0, 3), ("S-Br", 10, 1.5e3 if quick else 1.5e5, 1)]
-    for law, arms, budget, replicates in jobs:
-        rows.append((law, arms, f"{budget:g}", *both_engines(law, arms, budget, replicates)))
-        print(*rows[-1], flush=True)
-        jax.clear_caches()
-    rows.append(
-        ("all", "", "", sum(row[3] for row in rows[1:]), "", all(row[-1] for row in rows[1:]))
-    )
-    print(*rows[-1])
-    write(out / "equality.csv", rows)
-
-
-ITEMS = {item.__name__: item for item in (engines, lanes, equality, growth, evaluation)} | {
+ITEMS = {item.__name__: item for item in (engines, lanes, growth, evaluation)} | {
     "contexts": contexts.item,
     "policies": policies.item,
 }

@@ -1,4 +1,4 @@
-"""What the benchmarks share: workers that have compiled and wait, laws, two engines' bits, CSV."""
+"""What the benchmarks share: workers that have compiled and wait, CSV."""
 
 from __future__ import annotations
 
@@ -68,38 +68,6 @@ def serve(warm, run):
         for process in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     print(f"{peak / 1024:.0f}", flush=True)
-
-
-def laws():
-    """The ω-UCB paper's synthetic laws, by its names."""
-    from jaxbandits import environments as e
-
-    return {
-        "S-Br": e.random_bernoulli,
-        "S-GBr": e.random_generalised_bernoulli,
-        "S-Bt": e.random_beta,
-    }
-
-
-def both_engines(law, arms, budget, replicates, instances=100):
-    """ω-UCB at three ρ through scan and leap: lanes, rounds, and whether all bits are equal."""
-    import jax
-    import numpy as np
-
-    import jaxbandits as jb
-
-    world = laws()[law](jax.random.key(7), instances=instances, arms=arms)
-    limit = jb.TotalBudget(budget * np.min(world.values()[1], axis=1), last_pull="counts")
-    policy = jb.policies.OmegaUCB(rho=np.array([1 / 64, 0.25, 2.0]))
-    scan, leap = (
-        jb.simulate(
-            policy, world, limit, key=jax.random.key(8), engine=engine, replicates=replicates
-        )
-        for engine in ("scan", "leap")
-    )
-    same = all(np.array_equal(scan.ledger[name], leap.ledger[name]) for name in scan.ledger)
-    same = same and np.array_equal(scan.final["pulls"], leap.final["pulls"])
-    return scan.ended.size, int(scan.ledger["rounds"][..., -1].sum()), same
 
 
 def write(path: Path, rows: list[tuple[Any, ...]]) -> None:

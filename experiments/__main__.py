@@ -2,7 +2,7 @@
 ``--list``.
 
 An experiment is a module or folder here, one for each paper, that offers an ``EXPERIMENT``. It
-writes at least one PNG and ``summary.csv`` to ``--out``.
+writes ``summary.csv`` to ``--out``, and the pictures that pages show.
 """
 
 from __future__ import annotations

@@ -78,7 +78,6 @@ class Experiment:
     # Does the verdict of this row hold at any size? A statement about the published sizes is
     # neither shown nor refuted by smaller ones, so it is unclear without --full.
     any_size: Callable[[Row], bool] = lambda row: True
-    closing: Callable[[], list[Row]] = list  # rows about the whole run
     # What an item is skipped without, in --data
     needs: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
@@ -116,9 +115,6 @@ class Experiment:
                         line = line._replace(verdict="unclear", note=note)
                     rows.append(line)
                 print(f"{self.name} {name}: {time.perf_counter() - start:.0f} s", flush=True)
-            write_summary(options.out, rows)
-        if closing := self.closing():
-            rows += closing
             write_summary(options.out, rows)
         return rows
 

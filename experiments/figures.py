@@ -24,11 +24,10 @@ USS, λ = 0.1: sky P -- | pacer: pink * - | fluid oracle: grey d -- | ω-UCB, ρ
 ω-UCB, ρ = 1: blue ^ -- | ω*-UCB, ρ = 1/4: sky s - | ω*-UCB, ρ = 1: sky v -- | BTS: vermilion D -
 m-UCB: green P - | c-UCB: orange X - | i-UCB: pink * - | b-greedy: black d : | Budget-UCB: grey < --
 UCB-SC+: grey > -. | ω-UCB, herd: grey v -- | RCB-I: blue o - | RCB-AIR: vermilion s -
-ω-UCB, K arms: green ^ -- | ω-UCB, increasing: orange D -- | RCB: blue o - | UCB-V (reward): pink s -
-UCB-V (ratio): orange D - | ω-UCB: green ^ -- | ω*-UCB: sky v -- | RCUCB literal: vermilion o -
-RCUCB legal: blue s - | RCUCB legal α=0.03: orange D - | RCUCB infinite: orange v --
-RCUCB Kaplan-Meier: green ^ -- | UCB width 1+λ: grey P - | UCB width 1: black X - | TS global: pink * -
-TS per arm: sky d - | PricePacer: blue o - | even pace: green s - | caps per hour: orange D -
+ω-UCB, K arms: green ^ -- | ω-UCB, increasing: orange D -- | RCUCB literal: vermilion o -
+RCUCB legal: blue s - | RCUCB infinite: orange v -- | RCUCB Kaplan-Meier: green ^ --
+UCB width 1+λ: grey P - | UCB width 1: black X - | TS global: pink * - | TS per arm: sky d -
+PricePacer: blue o - | even pace: green s - | caps per hour: orange D -
 spend until gone: vermilion v - | PD-BwK, rad: orange D -- | PD-BwK, ω: vermilion o -
 UCB-BwK, rad: sky v -- | UCB-BwK, ω: blue s - | Thompson LP: green ^ - | mirror descent, ω: pink * -
 LagrangeBwK: grey X -. | LP oracle: black d :

@@ -79,24 +79,40 @@ def random_arms(
     return FiniteArms.bernoulli(reward, cost)
 
 
+def played(
+    options: Options,
+    name: str,
+    policies: dict[str, Any],
+    *world: Any,
+    runs: int,
+    key: Any = RUN_KEY,
+) -> jb.Result:
+    """What these policies earn in all runs of a world under a limit."""
+    learners = list(policies.values())
+    fields: dict[str, Any] = {"key": key, "replicates": runs, "marks": 1}
+    return simulated(options, name, learners, *world, **fields)[0]
+
+
 def regrets(
     options: Options,
     name: str,
-    policies: Any,
+    policies: dict[str, Any],
     arms: FiniteArms,
-    budget: Any,
-    rounds: int,
+    budget: int,
     runs: int,
-    key: Any,
+    key: Any = RUN_KEY,
+    money: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Fluid optimum − reward, ``[setting, instance, run]``."""
-    d = arms.resources
-    assert d is not None
-    money = np.broadcast_to(np.asarray(budget, float), (arms.instances, d))
+    """Fluid optimum − reward of 2B rounds, ``[setting, instance, run]``.
+
+    ``money``: of every resource, ``[instance, resource]``; by default B.
+    """
+    if money is None:
+        assert arms.resources is not None
+        money = np.full((arms.instances, arms.resources), float(budget))
+    rounds = 2 * budget
     limit = jb.TotalBudget(money, last_pull="forfeits", rounds=rounds)
-    result, _ = simulated(
-        options, name, policies, WithNullArm(arms), limit, key=key, replicates=runs, marks=1
-    )
+    result = played(options, name, policies, WithNullArm(arms), limit, runs=runs, key=key)
     reward = result.ledger["expected_reward"][..., -1] / 2.0**24
     fluid = fluid_values(*arms.values(), money, np.full(arms.instances, float(rounds)))
     return fluid[None, :, None] - reward
@@ -128,9 +144,7 @@ def sensitivity(options: Options) -> list[Row]:
         arms = random_arms(instances, options.pick(5, 10, 10), d, seed=1)
         name = f"sensitivity {d} {budget}"
         runs = options.pick(4, 4, 4 if budget == 1000 else 1)
-        regret = regrets(
-            options, name, list(candidates.values()), arms, budget, 2 * budget, runs, TRIAL_KEY
-        )
+        regret = regrets(options, name, candidates, arms, budget, runs, TRIAL_KEY)
         fluid = fluid_values(
             *arms.values(), np.full((instances, d), float(budget)), np.full(instances, 2.0 * budget)
         )
@@ -186,10 +200,8 @@ def confirm(options: Options) -> list[Row]:
     rows = Summary()
     for d in options.pick((2,), (1, 2, 5), (1, 2, 5)):
         arms = random_arms(instances, options.pick(5, 10, 10), d, seed=7)
-        policies = [policy for policy, _ in candidates.values()]
-        regret = regrets(
-            options, f"confirm {d}", policies, arms, budget, 2 * budget, runs, RUN_KEY
-        ).mean(-1)
+        policies = {name: policy for name, (policy, _) in candidates.items()}
+        regret = regrets(options, f"confirm {d}", policies, arms, budget, runs).mean(-1)
         for (parameter, (_, values)), (recommended, *alternatives) in zip(
             candidates.items(), regret.reshape(len(candidates), 3, -1), strict=True
         ):
@@ -261,16 +273,7 @@ def budget_curves(
         # [budget, policy, instance]
         table = np.stack(
             [
-                regrets(
-                    options,
-                    f"{item} {k} {d} {b}",
-                    list(policies.values()),
-                    arms,
-                    b,
-                    2 * b,
-                    runs,
-                    RUN_KEY,
-                ).mean(-1)
+                regrets(options, f"{item} {k} {d} {b}", policies, arms, b, runs).mean(-1)
                 for b in budgets
             ]
         )
@@ -348,9 +351,7 @@ def kinds(options: Options) -> list[Row]:
             for i, j in itertools.product(range(instances), range(d)):
                 money[i, j] = budget / 2 if j == i % (d + 1) else 2.0 * budget
         policies = with_oracle(POLICIES, arms)
-        regret = regrets(
-            options, kind, list(policies.values()), arms, money, 2 * budget, runs, RUN_KEY
-        ).mean(-1)
+        regret = regrets(options, kind, policies, arms, budget, runs, money=money).mean(-1)
         losses = dict(zip(policies, regret, strict=True))
         rows += [
             mean_row(f"kinds: {kind}, B = {budget}, {name}", x, published=OURS)
@@ -386,17 +387,7 @@ def changing(options: Options) -> list[Row]:
         environment = Piecewise.of(worlds, at=[rounds // 2 + 1])
         money = np.full((instances, d), float(budget))
         limit = jb.TotalBudget(money, last_pull="forfeits", rounds=rounds)
-        policies = list(chosen.values())
-        result, _ = simulated(
-            options,
-            f"changing {kind}",
-            policies,
-            environment,
-            limit,
-            key=RUN_KEY,
-            replicates=runs,
-            marks=1,
-        )
+        result = played(options, f"changing {kind}", chosen, environment, limit, runs=runs)
         mean = [np.mean(x, axis=0) for x in zip(*halves, strict=True)]
         best = fluid_values(mean[0], mean[1], money, np.full(instances, float(rounds)))
         share = result.ledger["expected_reward"][..., -1].mean(-1) / 2.0**24 / best
@@ -457,17 +448,7 @@ def pricing(options: Options) -> list[Row]:
         (0.25, 0.5), options.pick([100], [100, 1000], [100, 1000, 10_000])
     ):
         limit = jb.TotalBudget([alpha * rounds], last_pull="forfeits", rounds=rounds)
-        name = f"pricing {alpha} {rounds}"
-        result, _ = simulated(
-            options,
-            name,
-            list(policies.values()),
-            arms,
-            limit,
-            key=RUN_KEY,
-            replicates=runs,
-            marks=1,
-        )
+        result = played(options, f"pricing {alpha} {rounds}", policies, arms, limit, runs=runs)
         best = fluid_values(*arms.values(), np.array([[alpha * rounds]]), np.array([float(rounds)]))
         share = dict(zip(policies, result.reward.values[:, 0, :, -1] / best, strict=True))
         place = f"pricing: α = {alpha}, T = {rounds}"

@@ -6,7 +6,7 @@ RCB-AIR.
 Items: regret, far (budgets beyond, 100 reservoirs each), known, baselines, wrong_beta, multiplier,
 exploration, ads, claims (what the text says of optimal play), proof (the steps of Theorem 1's
 proof). The paper has theory only, so ``published`` holds the bounds. Instances: ρ* = 2, λ = 0.1,
-Bernoulli outcomes unless said, one reservoir for each replicate. The last rows say how fast.
+Bernoulli outcomes unless said, one reservoir for each replicate.
 """
 
 from __future__ import annotations
@@ -30,23 +30,12 @@ from experiments.common import (
     Row,
     Summary,
     above_zero,
-    clocks,
     is_above,
     mean_row,
     mean_se,
     row,
 )
-from experiments.figures import (
-    BLUE,
-    GREEN,
-    GREY,
-    VERMILION,
-    figure,
-    intervals,
-    look,
-    name_ticks,
-    save,
-)
+from experiments.figures import GREY, figure, intervals, look, save
 from experiments.omega_ucb.ads import read_ads
 from jaxbandits.environments import FiniteArms, Reservoir, bernoulli_outcome, uniform_outcome
 from jaxbandits.oracles.optimum import budgeted_optimum, independent_law
@@ -70,7 +59,6 @@ FORMULAS: dict[str, jb.policies.IndexPolicy] = {
     "ω*-UCB": jb.policies.OmegaStarUCB(),
 }
 OUTCOMES = {"Bernoulli": bernoulli_outcome, "uniform": uniform_outcome}
-CLOCK: dict[str, np.ndarray] = {}  # by name: wall seconds, processor seconds, rounds
 SHARES = (0.01, 0.1, 1.0)
 ADS_FILE = "facebook/data.csv"
 
@@ -113,7 +101,7 @@ def ruled(
 
 
 def play_points(
-    name: str, points: Sequence[Point], policy: Callable[[np.ndarray, np.ndarray], Any], options: Options, *,
+    points: Sequence[Point], policy: Callable[[np.ndarray, np.ndarray], Any], options: Options, *,
     outcomes: str = "Bernoulli", shares: Sequence[float] = SHARES, arms: Reservoir | None = None, rounds: float = 7.0,
 ) -> list[list[Lanes]]:  # fmt: skip
     """Results by setting, then by point. ``policy`` makes a policy, or a list of them, from the
@@ -139,13 +127,8 @@ def play_points(
     }
 
     def run(room: int) -> jb.Result:
-        start = clocks()
-        result = jb.simulate(
-            learners, arms.with_capacity(room), constraint, progress=sys.stderr.isatty(), **keywords
-        )
-        count = result.ledger["rounds"][..., -1].sum()
-        CLOCK[name] = CLOCK.get(name, np.zeros(3)) + np.array([*(clocks() - start), count])
-        return result
+        world = arms.with_capacity(room)
+        return jb.simulate(learners, world, constraint, progress=sys.stderr.isatty(), **keywords)
 
     result, room = jb.rerun_larger(run, _room(learners, budget, rounds, options), most=1 << 20)
     return _lanes(result, arms.with_capacity(room), budget, np.cumsum([0, *counts]))
@@ -169,15 +152,6 @@ def _room(policies: Any, budget: np.ndarray, rounds: float, options: Options) ->
         if options.quick
         else -(-needed // 8) * 8
     )
-
-
-def timings() -> list[Row]:
-    """How fast each policy was."""
-    rows = Summary()
-    for name, (wall, processor, rounds) in CLOCK.items():
-        note = f"{rounds:.3g} rounds, {1e9 * processor / rounds:.0f} ns of processor a round, compile included"
-        rows.add(f"seconds: {name}", wall, note=note, digits=".1f")
-    return rows
 
 
 def _lanes(
@@ -297,11 +271,11 @@ def regret_curves(
     by_beta: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
     for batch in _batches(points, options):
         lanes = play_points(
-            known_name, batch, lambda beta, budget: ruled("K arms", formula, budget, beta), options
+            batch, lambda beta, budget: ruled("K arms", formula, budget, beta), options
         )[0]
         for point, x in zip(batch, lanes, strict=True):
             by_beta[point.beta].append(x)
-    grown = _increasing(formula, any_name, options, far)
+    grown = _increasing(formula, options, far)
     return {
         beta: {
             known_name: join(by_beta[beta], passed=False),
@@ -327,7 +301,7 @@ def _batches(points: list[Point], options: Options) -> list[list[Point]]:
     return groups
 
 
-def _increasing(formula: str, name: str, options: Options, far: bool) -> dict[float, list[Lanes]]:
+def _increasing(formula: str, options: Options, far: bool) -> dict[float, list[Lanes]]:
     """The arm-increasing rule does not know B: one run serves all smaller budgets."""
     by_beta: dict[float, list[Lanes]] = {beta: [] for beta in BETAS}
     calls: dict[Any, tuple[list[Point], list[float]]] = {}
@@ -345,7 +319,7 @@ def _increasing(formula: str, name: str, options: Options, far: bool) -> dict[fl
 
     for points, shares in calls.values():
         rounds = max(ROUNDS[point.beta] for point in points)
-        lanes = play_points(name, points, policy, options, shares=shares, rounds=rounds)
+        lanes = play_points(points, policy, options, shares=shares, rounds=rounds)
         for point, x in zip(points, lanes[0], strict=True):
             by_beta[point.beta].append(x)
     return by_beta
@@ -532,8 +506,7 @@ def baselines(options: Options) -> list[Row]:
     points, rows = _points(options), []
     kinds = options.pick(("Bernoulli",), ("Bernoulli", "uniform"), ("Bernoulli", "uniform"))
     rules = options.pick(("K arms",), tuple(RULES), tuple(RULES))
-    picture, axes = figure(len(kinds), 3, (12.5, 4.2 * len(kinds)))
-    for line, kind in enumerate(kinds):
+    for kind in kinds:
         results: dict[tuple[str, str], list[Lanes]] = {}
         skipped = ["ω*-UCB"] if kind == "Bernoulli" else []  # η̂ = 1: it is ω-UCB, to the bit
         skipped += ["UCB-V (ratio)"] if options.quick else []
@@ -542,19 +515,14 @@ def baselines(options: Options) -> list[Row]:
             # pay for.
             formulas = [f for f in FORMULAS if f not in skipped and f != "UCB-V (reward)"]
             for batch in (formulas, ["UCB-V (reward)"]):
-                runs = play_points("baselines", points, _rules(batch, rule), options, outcomes=kind)
+                runs = play_points(points, _rules(batch, rule), options, outcomes=kind)
                 results |= {
                     (formula, rule): lanes for formula, lanes in zip(batch, runs, strict=True)
                 }
-        for i, (axis, beta) in enumerate(zip(axes[3 * line :], BETAS, strict=False)):
+        for i, beta in enumerate(BETAS):
             label = f"β = {beta:g}, {kind}"
             for (formula, rule), lanes in results.items():
                 rows.append(_row(f"baselines: {formula}, {rule}, {label}", lanes[i]))
-                colour, shift = look(formula)["color"], -0.12 if rule == "K arms" else 0.12
-                face = colour if rule == "K arms" else "white"
-                x = list(FORMULAS).index(formula) + shift
-                style = {"marker": "o", "color": colour, "mfc": face, "ls": "none"}
-                intervals(axis, [x], [lanes[i].last], **style)
             for rule in rules:
                 rcb, omega, reward = (
                     results[f, rule][i] for f in ("RCB", "ω-UCB", "UCB-V (reward)")
@@ -567,16 +535,6 @@ def baselines(options: Options) -> list[Row]:
                 item = f"baselines: UCB-V (reward) − RCB, {rule}, {label}"
                 note = "costs ignored against costs learnt"
                 rows.append(_paired(item, rcb, reward, note))
-            axis.set(title=f"β = {beta:g}, {kind} outcomes", ylabel="regret", ylim=(0, None))
-            axis.set_xlim(-0.5, len(FORMULAS) - 0.5)
-            axis.set_xticks(
-                range(len(FORMULAS)), [f.replace(" (", "\n(") for f in FORMULAS], fontsize=8
-            )
-    axes[0].plot([], [], "ko", label="K arms")
-    axes[0].plot([], [], "o", mec="k", mfc="white", label="arm-increasing rule")
-    budget = points[0].budget
-    title = f"Regret at B = {budget:g} (Bρ* = {2 * budget:g}), mean and 95 % interval"
-    save(picture, options.out / "baselines.png", title, legend=axes[:1])
     return rows
 
 
@@ -587,20 +545,14 @@ def _rules(formulas: Sequence[str], rule: str) -> Any:
 def wrong_beta(options: Options) -> list[Row]:
     """Believed against true β: both rules of RCB."""
     points, rows, beliefs = _points(options), [], np.array(BETAS)[:, None]
-    picture, axes = figure(1, 2, (10, 4.2))
-
-    for axis, (rule, name) in zip(axes, RULES.items(), strict=True):
+    for rule, name in RULES.items():
 
         def policy(beta: np.ndarray, budget: np.ndarray, rule: str = rule) -> Any:
             return ruled(rule, "RCB", budget, beliefs)
 
-        lanes = play_points("wrong β", points, policy, options)
-        for i, (beta, colour, mark) in enumerate(
-            zip(BETAS, (BLUE, VERMILION, GREEN), "osD", strict=True)
-        ):
+        lanes = play_points(points, policy, options)
+        for i, beta in enumerate(BETAS):
             column = [of_belief[i] for of_belief in lanes]
-            style = {"label": f"true β = {beta:g}", "color": colour, "marker": mark}
-            intervals(axis, BETAS, [x.last for x in column], **style)
             for believed, x in zip(BETAS, column, strict=True):
                 if believed == beta:
                     rows.append(
@@ -610,10 +562,6 @@ def wrong_beta(options: Options) -> list[Row]:
                 item = f"wrong_beta: {name}, true β = {beta:g}: believing {believed:g} costs"
                 note = f"R = {x.last.mean():.4g} instead of {column[i].last.mean():.4g}"
                 rows.append(_paired(item, column[i], x, f"{note}; yes: it costs"))
-        axis.set(xscale="log", xlabel="believed β", ylabel="regret", title=name, ylim=(0, None))
-        name_ticks(axis, BETAS)
-    title = f"Sensitivity to a wrong β, B = {points[0].budget:g}, 95 % intervals"
-    save(picture, options.out / "wrong_beta.png", title, legend=axes[:1])
     return rows
 
 
@@ -629,7 +577,7 @@ def multiplier(options: Options) -> list[Row]:
         def policy(beta: np.ndarray, budget: np.ndarray, formula: str = formula) -> Any:
             return ruled("K arms", formula, budget, beta, factors[:, None])
 
-        lanes = play_points("multiplier", points, policy, options)
+        lanes = play_points(points, policy, options)
         for i, (axis, beta) in enumerate(zip(axes, BETAS, strict=True)):
             column = [of_factor[i] for of_factor in lanes]
             intervals(axis, factors, [x.last for x in column], label=name, **look(name))
@@ -670,9 +618,7 @@ def exploration(options: Options) -> list[Row]:
                 ]
             return [ArmIncreasing(RCB(sequence), true) for sequence in sequences]
 
-        by_sequence = dict(
-            zip(names, play_points("exploration", points, policies, options), strict=True)
-        )
+        by_sequence = dict(zip(names, play_points(points, policies, options), strict=True))
         for i, beta in enumerate(BETAS):
             for sequence, lanes in by_sequence.items():
                 rows.append(_row(f"exploration: {name}, β = {beta:g}, 𝓔 = {sequence}", lanes[i]))
@@ -704,7 +650,7 @@ def ads(options: Options) -> list[Row]:
     formulas = options.pick(("RCB",), ("RCB", "ω-UCB"), ("RCB", "ω-UCB"))
     note = f"; {reward.size} ads, ρ* = {best:.4g}, B = {budget:g}"
     for rule in options.pick(("K arms",), tuple(RULES), tuple(RULES)):
-        lanes = play_points("ads", points, _rules(formulas, rule), options, arms=arms)
+        lanes = play_points(points, _rules(formulas, rule), options, arms=arms)
         rows += [
             _row(f"ads: {formula}, {rule}, believed β = {beta:g}", x, note, best)
             for formula, by_point in zip(formulas, lanes, strict=True)
@@ -890,6 +836,5 @@ EXPERIMENT = Experiment.of(
     # a bound's exponent is one of large budgets; what is asked besides names the budget it was
     # asked at
     any_size=lambda row: row.published in ("", OURS) or row.made_by in ("claims", "proof"),
-    closing=timings,
     needs={"ads": ADS_FILE},
 )

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import re
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,18 +44,7 @@ from experiments.common import (
     row,
 )
 from experiments.data_ames import DEFAULT_OUT
-from experiments.figures import (
-    BLUE,
-    ORANGE,
-    VERMILION,
-    curve,
-    figure,
-    intervals,
-    look,
-    name_ticks,
-    save,
-)
-from jaxbandits.core.checks import bad
+from experiments.figures import curve, figure, save
 from jaxbandits.environments import FastTrack, Linear, RevealConsumption, copula_arms, g1, row_arms
 from jaxbandits.environments.censored import G1_NAMES, ProbitNormal
 from jaxbandits.oracles import bounds
@@ -136,7 +124,7 @@ PUBLISHED = {  # share of censored rounds: RCUCB, TS, UCB, oracle
 }
 ORACLE_PROBIT = {"PosCorr": 0.2835, "NegCorr": 0.7163, "Indep": -0.15}  # q of the best arm of G1
 
-MODELS, COLOURS = ("complex", "mediocre", "simple"), (VERMILION, BLUE, ORANGE)
+MODELS = ("complex", "mediocre", "simple")
 KAPPA = 0.6
 REWARDS = [ProbitNormal(b, 0.45) for b in (1.6, 0.6, 0.1)]
 SECONDS = [stats.lognorm(s, scale=m) for s, m in ((0.8, 0.67), (0.8, 0.42), (0.9, 0.28))]
@@ -144,25 +132,14 @@ OURS = "our laws, chosen so that the text's description of Fig. 2 can hold"
 
 
 def fig1(options: Options) -> list[Row]:
-    """Samples of reward, consumption and both, for the three arms of Example 1."""
+    """Mean reward and consumption of the three arms of Example 1."""
     rng = np.random.default_rng(1)
-    picture, axes = figure(3, 3, (9, 7.5))
-    axes = axes.reshape(3, 3)
     means = []
-    for k, (reward_law, seconds_law) in enumerate(zip(REWARDS, SECONDS, strict=True)):
+    for reward_law, seconds_law in zip(REWARDS, SECONDS, strict=True):
         z, e = rng.standard_normal((2, 4000))
         reward = reward_law.ppf(stats.norm.cdf(KAPPA * z + np.sqrt(1 - KAPPA**2) * e))
         seconds = seconds_law.ppf(stats.norm.cdf(z))
         means.append((float(reward.mean()), float(seconds.mean())))
-        axes[k, 0].hist(reward, 40, range=(0, 1), color=COLOURS[k], density=True)
-        axes[k, 1].hist(seconds, 40, range=(0, 2), color=COLOURS[k], density=True)
-        axes[k, 2].plot(seconds[:600], reward[:600], ".", ms=2, color=COLOURS[k])
-        axes[k, 0].set(xlim=(0, 1), ylabel=f"{MODELS[k]} model\ndensity")
-        axes[k, 1].set(xlim=(0, 2))
-        axes[k, 2].set(xlim=(0, 2), ylim=(0, 1), ylabel="reward")
-    for axis, label in zip(axes[2], ("reward", "consumption", "consumption"), strict=True):
-        axis.set_xlabel(label)
-    save(picture, options.out / "fig1.png", "Fig. 1: three arms of Example 1 (our laws, κ = 0.6)")
     ordered = all(a[0] > b[0] and a[1] > b[1] for a, b in itertools.pairwise(means))
     return [
         row(
@@ -177,21 +154,14 @@ def fig1(options: Options) -> list[Row]:
 def fig2(options: Options) -> list[Row]:
     """v against τ of the three models, strict and soft promise."""
     limits = np.arange(1, 101) / 100
-    picture, axes = figure(1, 2, (10, 4))
     rows = Summary()
     cases = (("strict", FastTrack(0.5, 10.0), 50), ("soft", FastTrack(0.99, 5.0), 99))
     published = {"strict": "simple for most τ, mediocre near 0.5", "soft": "complex, at a large τ"}
-    for axis, (name, penalty, panel_size) in zip(axes, cases, strict=True):
+    for name, penalty, panel_size in cases:
         world = copula_arms(
             REWARDS, SECONDS, KAPPA, limits=limits, cost=Linear(0.1), penalty=penalty, tau_max=1.0
         )
         v = world.values()[0][0].reshape(3, -1)
-        for k, model in enumerate(MODELS):
-            axis.plot(limits[:panel_size], v[k, :panel_size], color=COLOURS[k], label=model)
-        axis.set(
-            title=f"{name}: promise {penalty.promise:g}, L = {penalty.compensation:g}",
-            xlabel="limit τ",
-        )
         best = v[:, :panel_size].argmax(axis=0)
         simple = float((best == 2).mean())
         text = f"{MODELS[best[-1]]} at τ = {limits[panel_size - 1]:g}; simple for {simple:.0%} of the τ shown"
@@ -199,9 +169,6 @@ def fig2(options: Options) -> list[Row]:
         if name == "strict":
             item, largest = "Fig. 2 strict: largest v for τ > 0.5", v[:, panel_size:].max()
             rows.add(item, largest, published="negative", note=OURS, digits=".3f")
-    axes[0].set_ylabel("penalised expected gain v")
-    axes[0].legend(frameon=False)
-    save(picture, options.out / "fig2.png", "Fig. 2: penalised expected gain (our laws)")
     return rows
 
 
@@ -335,28 +302,19 @@ def sizes(options: Options) -> list[Row]:
         x: POLICIES[x] for x in ("RCUCB literal", "RCUCB legal", "UCB width 1+λ", "UCB width 1")
     }
     rows = []
-    picture, axes = figure(2, 3, (12, 6.5))
-    for line, quantity in zip(axes.reshape(2, 3), ("limits", "arms"), strict=True):
+    for quantity in ("limits", "arms"):
         worlds = {f"{n} {quantity}": g1(**{quantity: n}) for n in counts}
         for name, run in play_policies(
             options, f"sizes {quantity}", policies, worlds, rounds, replicates
         ).items():
-            for i, (axis, instance) in enumerate(zip(line, G1_NAMES, strict=True)):
+            for i, instance in enumerate(G1_NAMES):
                 regret = run["regret"].values[0, :, i, :, -1]
-                intervals(axis, counts, regret, label=name, capsize=2, **look(name))
                 for at, x in zip(worlds, regret, strict=True):
                     rows.append(
                         estimate(
                             f"{at}, {instance}: regret {name}", "", x, f"T = {rounds}; {STAND_IN}"
                         )
                     )
-                axis.set(
-                    title=instance, xlabel=f"number of {quantity}", xscale="log", ylim=(0, None)
-                )
-                name_ticks(axis, counts)
-        line[0].set_ylabel(f"regret at T = {rounds:,}")
-    title = "Number of limits and of arms, stand-in G1 (ours), 95 % intervals"
-    save(picture, options.out / "sizes.png", title, legend=axes[:1])
     return rows
 
 
@@ -371,25 +329,15 @@ def alpha(options: Options) -> list[Row]:
     }
     policies = {name: RCUCB(survival, alpha=values) for name, survival in readings.items()}
     rows = []
-    picture, axes = figure(1, 3, (12, 4))
     for name, run in play_policies(options, "alpha", policies, g1(), rounds, replicates).items():
-        for i, (axis, instance) in enumerate(zip(axes, G1_NAMES, strict=True)):
+        for i, instance in enumerate(G1_NAMES):
             regret = run["regret"].values[:, 0, i, :, -1]
-            intervals(axis, values, regret, label=name, capsize=2, **look(name))
-            axis.set(title=instance, xlabel="α", xscale="log", yscale="log")
             for a, x in zip(values, regret, strict=True):
                 rows.append(
                     estimate(
                         f"α = {a:g}, {instance}: regret {name}", "", x, f"T = {rounds}; {STAND_IN}"
                     )
                 )
-    axes[0].set_ylabel(f"regret at T = {rounds:,}")
-    save(
-        picture,
-        options.out / "alpha.png",
-        "Sweep over α, stand-in G1 (ours), 95 % intervals",
-        legend=axes[:1],
-    )
     return rows
 
 
@@ -405,19 +353,13 @@ def zoom(options: Options) -> list[Row]:
         )["zoom"]
         regrets.append(np.diff(run["regret"].values[0, 0])[..., 0])
     rows, note = [], f"{2**depth} limits in the finest grid; {STAND_IN}"
-    picture, axes = figure(1, 3, (12, 4))
-    for axis, instance, regret in zip(axes, G1_NAMES, np.stack(regrets, axis=1), strict=True):
-        intervals(axis, horizons, regret, capsize=2, **look("RCUCB legal"))
-        axis.set(title=instance, xlabel="T", xscale="log", ylim=(0, None))
+    for instance, regret in zip(G1_NAMES, np.stack(regrets, axis=1), strict=True):
         for t, x in zip(horizons, regret, strict=True):
             rows.append(
                 estimate(f"z-RCUCB legal, {instance}: simple regret at T = {t}", "", x, note)
             )
         item = f"z-RCUCB {instance}: simple regret falls from T = {horizons[0]} to {horizons[-1]}"
         rows.append(decrease_row(item, "falls with T (Theorem 2)", regret[-1] - regret[0], note))
-    axes[0].set_ylabel("simple regret")
-    title = "z-RCUCB (legal, α = 1.01, m = 2, δ = 1/T), stand-in G1 (ours), 95 % intervals"
-    save(picture, options.out / "zoom.png", title)
     return rows
 
 
@@ -753,7 +695,7 @@ def exploration(options: Options) -> list[Row]:
     return rows
 
 
-SCENARIOS = {  # cut-offs in seconds, from the descriptions of aslib_data at 551b22be: for tables that come without one
+SCENARIOS = {  # cut-offs in seconds, from the descriptions of aslib_data at 551b22be
     "SAT20-MAIN": 5000.0,
     "QBF-2016": 1800.0,
     "MAXSAT-PMS-2016": 1800.0,
@@ -788,48 +730,16 @@ class Scenario(NamedTuple):
 
 
 def read_scenario(data: Path, name: str) -> Scenario:
-    """One scenario; a repetition of an instance (TSP-LION2015 has ten of each) counts as a row of
-    its own.
+    """One scenario of ``aslib/NAME.csv``: an instance a line, a solver a column, seconds, inf where
+    unsolved.
 
-    ``aslib/NAME.csv``: an instance a line, a solver a column, seconds, inf where unsolved. The
-    cut-off is that of ASlib's description (``aslib/NAME/description.txt``), which the scenarios of
-    :data:`SCENARIOS` do without.
+    A repetition of an instance (TSP-LION2015 has ten of each) counts as a row of its own.
     """
-    table = data / "aslib" / f"{name}.csv"
-    description = data / "aslib" / name / "description.txt"
-    text = description.read_text(encoding="utf-8") if description.is_file() else ""
-    cutoff = _cutoff(text, name, description)
-    if not table.is_file():
-        raise bad("name", name, f"a scenario with {table}")
-    with table.open(newline="", encoding="utf-8") as file:
+    with (data / "aslib" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         header, *lines = list(csv.reader(file))
-    times = np.array([[float(x) for x in line[1:]] for line in lines]) / cutoff
-    return Scenario(name, cutoff, tuple(header[1:]), np.where(times <= 1, times, np.inf))
-
-
-def _field(description: str, field: str) -> str:
-    """The first value of a description's field: ``field: value``, ``[value, …]`` or lines."""
-    match = re.search(rf"^{field}\s*:[\s\-\[]*([^\s,\]]+)", description, flags=re.MULTILINE)
-    return match[1].strip("\"'") if match else ""
-
-
-def _cutoff(description: str, name: str, path: Path) -> float:
-    if _field(description, "performance_type") not in ("", "runtime"):
-        raise bad("name", name, "a scenario of run times (performance_type: runtime)")
-    text = _field(description, "algorithm_cutoff_time")
-    if not description and name in SCENARIOS:
-        return SCENARIOS[name]
-    try:
-        cutoff = float(text)
-    except ValueError:
-        cutoff = 0.0
-    if not 0 < cutoff < np.inf:
-        raise bad(
-            "name",
-            name,
-            f"a scenario whose cut-off is known: write algorithm_cutoff_time: SECONDS to {path}",
-        )
-    return cutoff
+    times = np.array([[float(x) for x in line[1:]] for line in lines]) / SCENARIOS[name]
+    times = np.where(times <= 1, times, np.inf)
+    return Scenario(name, SCENARIOS[name], tuple(header[1:]), times)
 
 
 SETTINGS: dict[str, Any] = {
@@ -888,20 +798,6 @@ def aslib(options: Options) -> list[Row]:
                 rows.append(
                     estimate(f"ASlib {s.name} PAR10 {name}, {span}, s", "", of_name[i, :, j], note)
                 )
-    picture, axes = figure(1, len(scenarios), (2.6 * len(scenarios) + 2, 4.2))
-    for i, (axis, s) in enumerate(zip(axes, scenarios, strict=True)):
-        for k, (name, of_name) in enumerate(table.items()):
-            mean, se = mean_se(of_name[i, :, 1] / s.single_best, axis=0)
-            axis.bar(k, mean, yerr=1.96 * se, color=look(name)["color"], width=0.8, label=name)
-        axis.axhline(1, color="black", lw=1)
-        axis.axhline(s.virtual_best / s.single_best, color="black", lw=1, ls=":")
-        axis.set_title(s.name.removesuffix("-2016"), fontsize=9)
-        axis.set_xticks([])
-    axes[0].set_ylabel("PAR10 / single best, last fifth")
-    title = (
-        "ASlib: PAR10 of solver and limit chosen online (line: single best, dotted: virtual best)"
-    )
-    save(picture, options.out / "aslib.png", title, legend=axes[:1])
     return rows
 
 

@@ -73,12 +73,8 @@ def delay(options: Options) -> list[Row]:
         if n > 1
     }
     policies = {name.replace("1/4", "¼"): InFlight(POLICIES[name]) for name in names}
-    sweep_fields: dict[str, Any] = {
-        "constraint": jb.TotalBudget([budget], last_pull="counts"),
-        "replicates": runs,
-        "seed": 26,
-    }
-    data = swept(options, "delay", policies=policies, environments=worlds, **sweep_fields)
+    fields = {"policies": policies, "constraint": jb.TotalBudget([budget], last_pull="counts")}
+    data = swept(options, "delay", environments=worlds, replicates=runs, seed=26, **fields)
     reward, cost = arms.values()
     best = (reward / cost).max(axis=-1)[:, None] * budget
     share = {

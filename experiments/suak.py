@@ -48,7 +48,6 @@ from experiments.figures import (
     figure,
     intervals,
     look,
-    name_ticks,
     save,
 )
 from jaxbandits._numerics.arrays import ArrayLike
@@ -394,19 +393,6 @@ def skips(options: Options) -> list[Row]:
         rows.mean(
             f"skips 2: {name} / OPS", share, "very few", holds=is_above(0.25 - share), note=note
         )
-    picture, axes = figure(1, 2, (10, 4.4))
-    for axis, (number, results) in zip(axes, figures.items(), strict=True):
-        for name, values in results.skips.items():
-            curve(axis, results.t, np.maximum(values, 0.5), name)
-        axis.set(
-            xscale="log",
-            yscale="log",
-            xlabel="round t",
-            ylabel="skipped rounds",
-            title=f"Instance {number}",
-        )
-    title = "Skips so far (mean and 95 % interval; a slope below 1 is sublinear)"
-    save(picture, options.out / "skips.png", title, legend=[axes[1]])
     return rows
 
 
@@ -432,14 +418,6 @@ def sweep_c(options: Options) -> list[Row]:
     """Regret, skips and violation over c, on the arms of instance 1."""
     mu, rho = (np.broadcast_to(x, (BUDGETS.size, 3)) for x in MEANS[1])
     data, rounds = _sweep(options, "sweep_c", mu, rho, BUDGETS)
-    _draw_sweep(
-        options,
-        "sweep_c",
-        data,
-        BUDGETS,
-        f"Instance 1 with another c, T = {rounds:,}",
-        "c (cost per round)",
-    )
     rows = Summary([violation("sweep_c", float(data["violation"].max()), "c from 0.15 to 0.9")])
     for c, suak, ops in zip(BUDGETS, *data["realised_regret"].values[..., -1], strict=True):
         delta = np.abs(np.array(MEANS[1][1]) - c).min()
@@ -453,8 +431,6 @@ def sweep_gap(options: Options) -> list[Row]:
     rho = np.stack([0.5 - GAPS, 0.5 + GAPS, np.full(GAPS.size, 0.85)], axis=1)
     mu = np.stack([0.9 * rho[:, 0], 0.9 * rho[:, 1], np.full(GAPS.size, 0.86)], axis=1)
     data, rounds = _sweep(options, "sweep_gap", mu, rho, np.full(GAPS.size, 0.5))
-    title = f"Costs 0.5 − δ, 0.5 + δ, 0.85 with c = 0.5, T = {rounds:,}"
-    _draw_sweep(options, "sweep_gap", data, GAPS, title, "smallest cost gap δ", log=True)
     regret = data["realised_regret"].values[..., -1]
     fall, item = regret[0, 0] - regret[0, -1], "sweep_gap: regret of SUAK at δ = 0.02 − at 0.3"
     statement, holds = "> 0 (the bound falls in δ)", is_above(fall) if options.full else None
@@ -494,38 +470,10 @@ def _sweep(
     ), rounds
 
 
-def _draw_sweep(
-    options: Options,
-    name: str,
-    data: xarray.Dataset,
-    x: np.ndarray,
-    title: str,
-    across: str,
-    log: bool = False,
-) -> None:
-    picture, axes = figure(1, 2, (10, 4.4))
-    panels = (
-        ("realised_regret", "Regret at T", "T·r* − Σ reward"),
-        ("skips", "Skips until T", "skipped rounds"),
-    )
-    for axis, (quantity, head, label) in zip(axes, panels, strict=True):
-        for policy, values in zip(
-            ("SUAK", "OPS, a = 3"), data[quantity].values[..., -1], strict=True
-        ):
-            intervals(axis, x, values, label=policy, capsize=2, **look(policy))
-        axis.set(xlabel=across, ylabel=label, title=head)
-        if log:
-            axis.set_xscale("log")
-            name_ticks(axis, x)
-        axis.set_ylim(bottom=0)
-    title = f"{title} (mean of {data.sizes['replicate']} runs, 95 % interval)"
-    save(picture, options.out / f"{name}.png", title, legend=axes[:1])
-
-
 def audit(options: Options) -> list[Row]:
     """Largest violation over random instances (2 to 6 arms, c from 0.02 to 1), in ticks."""
     instances, runs, rounds = options.pick((64, 2, 2_000), (256, 4, 20_000), (1024, 8, 8_000))
-    start, checked, rows, spread = time.perf_counter(), 0.0, Summary(), {}
+    start, checked, rows = time.perf_counter(), 0.0, Summary()
     for law in ("Bernoulli",) if options.quick else ("Bernoulli", "quarters", "Beta"):
         arms, c = _random(law, instances)
         policies = _promising(arms, c, rounds, options.quick)
@@ -536,12 +484,10 @@ def audit(options: Options) -> list[Row]:
             policy_data = data.isel(setting=k)
             rounds_played = float(policy_data["rounds"][..., -1].sum())
             worst = round(float(policy_data["violation"].max()) * ticks.ONE)
-            share_used = spread[f"{name}, {law}"] = policy_data["spent"].values[..., -1].mean(
-                axis=1
-            ) / (c * rounds)
+            used = policy_data["spent"].values[..., -1].mean(axis=1) / (c * rounds)
             checked += rounds_played
             note = f"{rounds_played:.3g} rounds of {instances} instances, "
-            note += f"{share_used.mean():.3f} of the budget used; ticks of 2^-24"
+            note += f"{used.mean():.3f} of the budget used; ticks of 2^-24"
             rows.add(
                 f"audit: violation of {name}, {law}",
                 worst,
@@ -552,15 +498,6 @@ def audit(options: Options) -> list[Row]:
     note = f"{time.perf_counter() - start:.0f} s"
     is_long_enough = checked >= 10**9 if options.full else None
     rows.add("audit: audited rounds", checked, published="≥ 1e9", holds=is_long_enough, note=note)
-    picture, axes = figure(1, 1, (8, 0.9 + 0.33 * len(spread)))
-    axes[0].boxplot(list(spread.values()), orientation="horizontal", tick_labels=list(spread))
-    axes[0].axvline(1.0, color=VERMILION, linestyle="--", label="the constraint")
-    axes[0].invert_yaxis()
-    axes[0].set(
-        xlabel="average cost at T / c, over instances",
-        title="Share of the budget used; no round above c·t",
-    )
-    save(picture, options.out / "audit.png", legend=axes[:1])
     return rows
 
 

@@ -71,6 +71,38 @@ def pull(state, n, reward, cost, mean_reward, mean_cost, arm):
     return state, r, c
 
 
+def until_spent(choose):
+    """The loop of a policy that pulls one Bernoulli arm a round until the budget is spent.
+
+    ``choose(state, t, spent, budget, n, reward, cost, kept, p) -> (state, arm)`` decides after t
+    rounds; ``kept`` is its own memory, ``[2, arm]``, zeros at first.
+    """
+    chosen = numba.njit(fastmath=FAST, error_model="numpy")(choose)
+
+    @over_lanes
+    def play(mean_reward, mean_cost, budget, p, q, state):
+        n, reward, cost = counts(mean_reward.size)
+        kept = zeros((2, mean_reward.size))
+        spent, t, won = 0.0, 0, 0.0
+        while spent < budget:
+            state, arm = chosen(state, t, spent, budget, n, reward, cost, kept, p)
+            state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
+            spent, won, t = spent + c, won + r, t + 1
+        return t, won
+
+    return play
+
+
+@numba.njit(inline="always")
+def largest(values):
+    """The first place of the largest value."""
+    arm = 0
+    for j in range(1, values.size):
+        if values[j] > values[arm]:
+            arm = j
+    return arm
+
+
 @numba.njit(inline="always")
 def below(state, count):
     """The next state, and a whole number below ``count``."""

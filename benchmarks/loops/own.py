@@ -7,7 +7,18 @@ p, and whose means no table has.
 import numba
 import numpy as np
 
-from benchmarks.loops import INF, F, below, counts, over_lanes, pull, uniform, zeros
+from benchmarks.loops import (
+    INF,
+    F,
+    below,
+    counts,
+    largest,
+    over_lanes,
+    pull,
+    uniform,
+    until_spent,
+    zeros,
+)
 
 
 @over_lanes
@@ -61,91 +72,66 @@ def primal_dual_bwk(mean_reward, mean_cost, budget, max_rounds, c_rad, state):
     return t, won
 
 
-@over_lanes
-def b_greedy(mean_reward, mean_cost, budget, p, q, state):
+@until_spent
+def b_greedy(state, t, spent, budget, n, reward, cost, kept, p):
     """ε-greedy: a random arm with probability pK/(t − 1)."""
-    width = mean_reward.size
-    n, reward, cost = counts(width)
-    ratio = zeros(width)
-    spent, t, won = 0.0, 0, 0.0
-    while spent < budget:
-        arm = t
-        if t >= width:
-            state, u = uniform(state)
-            if u * F(t) < p * F(width):
-                state, arm = below(state, width)
-            else:
-                arm = 0
-                for j in range(1, width):
-                    if ratio[j] > ratio[arm]:
-                        arm = j
-        state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
-        ratio[arm] = reward[arm] / (cost[arm] + F(1e-10))
-        spent, won, t = spent + c, won + r, t + 1
-    return t, won
+    ratio, last = kept[0], int(kept[1, 0])
+    ratio[last] = reward[last] / (cost[last] + F(1e-10))
+    arm = t
+    if t >= n.size:
+        state, u = uniform(state)
+        if u * F(t) < p * F(n.size):
+            state, arm = below(state, n.size)
+        else:
+            arm = largest(ratio)
+    kept[1, 0] = arm
+    return state, arm
 
 
-@over_lanes
-def epsilon_first(mean_reward, mean_cost, budget, p, q, state):
+@until_spent
+def epsilon_first(state, t, spent, budget, n, reward, cost, kept, p):
     """Arms in turn while less than p of the budget is spent; then the best ratio, found once."""
-    width = mean_reward.size
-    n, reward, cost = counts(width)
-    spent, t, won, best_arm = 0.0, 0, 0.0, -1
-    while spent < budget:
-        arm = t % width
-        if spent >= p * budget:
-            if best_arm < 0:
-                best = F(-1)
-                for j in range(width):
-                    ratio = reward[j] / cost[j] if cost[j] > F(0) else INF
-                    if n[j] > F(0) and ratio > best:
-                        best, best_arm = ratio, j
-            arm = best_arm
-        state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
-        spent, won, t = spent + c, won + r, t + 1
-    return t, won
+    if spent < p * budget:
+        return state, t % n.size
+    if kept[0, 0] == F(0):  # one more than the best arm, once it is known
+        best = F(-1)
+        for j in range(n.size):
+            ratio = reward[j] / cost[j] if cost[j] > F(0) else INF
+            if n[j] > F(0) and ratio > best:
+                best, kept[0, 0] = ratio, F(j + 1)
+    return state, int(kept[0, 0]) - 1
 
 
-@over_lanes
-def kube(mean_reward, mean_cost, budget, p, q, state):
+@until_spent
+def kube(state, t, spent, budget, n, reward, cost, kept, p):
     """The greedy packing of what is left by density; an arm is drawn by its share of the units."""
-    width = mean_reward.size
-    n, reward, cost = counts(width)
-    density, price = zeros(width), zeros(width)
-    spent, t, won = 0.0, 0, 0.0
-    while spent < budget:
-        arm = t
-        if t >= width:
-            log_t, ready = np.log(F(t + 1)), True
-            for j in range(width):
-                inv = F(1) / n[j]
-                price[j] = cost[j] * inv
-                density[j] = INF
-                if cost[j] > F(0):
-                    density[j] = (reward[j] * inv + np.sqrt(F(2) * log_t * inv)) / price[j]
-                else:
-                    ready = False
-            arm = 0
-            for j in range(1, width):
-                if density[j] > density[arm]:
-                    arm = j
-            room, units = F(budget - spent), F(0)
-            while ready:
-                best = -1
-                for j in range(width):
-                    if price[j] <= room and (best < 0 or density[j] > density[best]):
-                        best = j
-                if best < 0:
-                    break
-                copies = max(np.floor(room / price[best]), F(1))
-                units += copies
-                state, u = uniform(state)
-                if u * units < copies:
-                    arm = best
-                room -= copies * price[best]
-        state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
-        spent, won, t = spent + c, won + r, t + 1
-    return t, won
+    if t < n.size:
+        return state, t
+    log_t, ready = np.log(F(t + 1)), True
+    density, price = kept
+    for j in range(n.size):
+        inv = F(1) / n[j]
+        price[j] = cost[j] * inv
+        density[j] = INF
+        if cost[j] > F(0):
+            density[j] = (reward[j] * inv + np.sqrt(F(2) * log_t * inv)) / price[j]
+        else:
+            ready = False
+    arm, room, units = largest(density), F(budget - spent), F(0)
+    while ready:
+        best = -1
+        for j in range(n.size):
+            if price[j] <= room and (best < 0 or density[j] > density[best]):
+                best = j
+        if best < 0:
+            break
+        copies = max(np.floor(room / price[best]), F(1))
+        units += copies
+        state, u = uniform(state)
+        if u * units < copies:
+            arm = best
+        room -= copies * price[best]
+    return state, arm
 
 
 @numba.njit(inline="always")
@@ -319,8 +305,9 @@ def rcb_air(_, __, budget, p, q, state):
 def b_zoom(_, __, budget, p, q, state):
     """B-Zoom on μ_r = ½ + 0.4x, μ_c = 0.2 + ½x²; p: λ, Lipschitz constant, capacity."""
     lam, lipschitz, capacity = p
-    x, n, reward = zeros(capacity + 1), zeros(capacity + 1), zeros(capacity + 1)
-    cost, radius, index = zeros(capacity + 1), zeros(capacity + 1), zeros(capacity + 1)
+    n, reward, cost = counts(capacity + 1)
+    mean_reward, mean_cost = zeros(capacity + 1), zeros(capacity + 1)
+    x, radius, index = zeros(capacity + 1), zeros(capacity + 1), zeros(capacity + 1)
     points, phase, spent, t, won = 0, 0, 0.0, 1, 0.0
     while spent < budget:
         if t >= 1 << phase:
@@ -337,25 +324,13 @@ def b_zoom(_, __, budget, p, q, state):
                     hole = x[j] - radius[j]
             state, u = uniform(state)
             arm = points
-            x[arm], n[arm], reward[arm], cost[arm] = (
-                frontier + u * (hole - frontier),
-                F(0),
-                F(0),
-                F(0),
-            )
+            at = x[arm] = frontier + u * (hole - frontier)
+            n[arm], reward[arm], cost[arm] = F(0), F(0), F(0)
+            mean_reward[arm], mean_cost[arm] = F(0.5) + F(0.4) * at, F(0.2) + F(0.5) * at * at
             points += 1
         else:
-            arm = 0
-            for j in range(1, points):
-                if index[j] > index[arm]:
-                    arm = j
-        at = x[arm]
-        state, u = uniform(state)
-        state, v = uniform(state)
-        r, c = F(u < F(0.5) + F(0.4) * at), F(v < F(0.2) + F(0.5) * at * at)
-        n[arm] += F(1)
-        reward[arm] += r
-        cost[arm] += c
+            arm = largest(index[:points])
+        state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
         e = F(1) / lam * (F(1) + F(1) / lam) * np.sqrt((F(8) * F(phase) + F(1.3862944)) / n[arm])
         radius[arm] = e / lipschitz
         index[arm] = reward[arm] / max(lam * n[arm], cost[arm]) + F(2) * e

@@ -11,7 +11,7 @@ import math
 import numba
 import numpy as np
 
-from benchmarks.loops import FAST, F, counts, over_lanes, pull, uniform
+from benchmarks.loops import FAST, F, uniform, until_spent
 
 
 def _layers():
@@ -92,20 +92,15 @@ def _numpy(state, a, b):
 def sampling_loop(beta):
     """``play(mean_reward, mean_cost, budget, p, q, seed) -> (rounds, reward)`` of each lane."""
 
-    @over_lanes
-    def play(mean_reward, mean_cost, budget, p, q, state):
-        n, reward, cost = counts(mean_reward.size)
-        spent, t, won = 0.0, 0, 0.0
-        while spent < budget:
-            arm, best = 0, F(-1.0)
-            for j in range(n.size):
-                state, gain = beta(state, F(1) + reward[j], F(1) + n[j] - reward[j])
-                state, price = beta(state, F(1) + cost[j], F(1) + n[j] - cost[j])
-                if gain > best * price:
-                    best, arm = gain / price, j
-            state, r, c = pull(state, n, reward, cost, mean_reward, mean_cost, arm)
-            spent, won, t = spent + c, won + r, t + 1
-        return t, won
+    @until_spent
+    def play(state, t, spent, budget, n, reward, cost, kept, p):
+        arm, best = 0, F(-1.0)
+        for j in range(n.size):
+            state, gain = beta(state, F(1) + reward[j], F(1) + n[j] - reward[j])
+            state, price = beta(state, F(1) + cost[j], F(1) + n[j] - cost[j])
+            if gain > best * price:
+                best, arm = gain / price, j
+        return state, arm
 
     return play
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import importlib.util
 import math
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -31,12 +28,11 @@ from experiments.common import (
     row,
     swept,
 )
-from experiments.figures import boxes, figure, intervals, name_ticks, save
+from experiments.figures import figure, intervals, name_ticks, save
 from experiments.rcb import best_ratio_alone
 from jaxbandits import policies as p
-from jaxbandits._plots import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION
+from jaxbandits._plots import BLACK, BLUE, GREEN, GREY, PINK, VERMILION
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import bad
 from jaxbandits.environments import Continuum, LoggedAuctions, cost_valley
 
 
@@ -78,10 +74,9 @@ def _fit(item: str, column: str, samples: np.ndarray, options: Options, full: st
     value, error = tables.thousands(samples)
     z = []
     for b, k in np.ndindex(len(budgets), len(lambdas)):
-        if (budgets[b], lambdas[k]) in tables.TABLE1:
-            printed = np.array(tables.TABLE1[budgets[b], lambdas[k]], float)[
-                :, tables.COLUMNS.index(column)
-            ]
+        cells = [tables.TABLE1.get((budgets[b], lambdas[k], s, column)) for s in STATISTICS]
+        if None not in cells:
+            printed = np.array(cells, float)
             z.append(tables.distance(printed, value[:, b, k], error[:, b, k], 1.0))
     if not z:
         return row(item, "", note="no published budget at this size")
@@ -255,13 +250,6 @@ def trees(options: Options) -> list[Row]:
     for name in ("HOO", "StoOO"):
         ahead, note = shares["B-Zoom, single phase"] - shares[name], "paired; yes: B-Zoom above"
         rows.mean(f"trees: B-Zoom − {name}", ahead, holds=is_above(ahead), note=note, digits=".4f")
-    picture, axes = figure(1, 1, (7.5, 4.2))
-    boxes(axes[0], shares.values(), (BLUE, VERMILION, PINK, ORANGE, GREY))
-    axes[0].set_xticks(range(len(shares)), [name.replace(", ", ",\n") for name in shares])
-    axes[0].set(
-        ylabel="profit / (B · best ratio)", title=f"λ = 0.5, B = {budget:,}, {instances} instances"
-    )
-    save(picture, options.out / "trees.png")
     return rows
 
 
@@ -269,32 +257,17 @@ def trees(options: Options) -> list[Row]:
 LOG, LOW, HIGH, POINTS = "ipinyou/2997_test.csv.gz", 20, 300, 15
 BIDS = np.arange(LOW, HIGH + 1)
 GRID = ((np.arange(POINTS) + 0.5) / POINTS).astype(np.float32)
-COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PINK)
-
-
-def read_auctions(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(clicks, market prices, predicted click probabilities) of a log with these three columns."""
-    with gzip.open(path, "rt", newline="") as file:
-        rows = list(csv.reader(file))
-    if rows[0] != ["click", "market_price", "pctr"]:
-        raise bad(
-            str(path), ",".join(rows[0]), "a table with the columns click, market_price, pctr"
-        )
-    table = np.array(rows[1:], float)
-    return table[:, 0], table[:, 1], table[:, 2]
 
 
 def auctions(options: Options) -> list[Row]:
     """Clicks and predicted clicks for an eighth of the test set's cost, bids from 20 to 300."""
-    clicks, price, predicted = read_auctions(options.data / LOG)
+    # A click or none, the market price, the predicted probability of a click
+    clicks, price, predicted = np.loadtxt(options.data / LOG, delimiter=",", skiprows=1).T
     share = options.pick(1 / 256, 1 / 16, 1 / 8)
     budget, runs = float(price.sum() / HIGH * share), options.pick(6, 20, 50)
     rows: list[Row] = []
-    picture, axes = figure(1, 3, (13.5, 4.4))
     rewards = {"click": clicks, "predicted click / its largest": predicted / predicted.max()}
-    for (kind, gain), axis, colour, dashes in zip(
-        rewards.items(), axes[1:], COLOURS, ("-", "--"), strict=False
-    ):
+    for kind, gain in rewards.items():
         world = LoggedAuctions.of(price, gain, low=LOW, high=HIGH, top=HIGH)
         reward, cost = (x[0] for x in world.values())
         ratio, lam = reward / cost, float(cost.min())
@@ -308,14 +281,9 @@ def auctions(options: Options) -> list[Row]:
             "UCB1": p.OnPoints(p.UCB1(), points=GRID),
             "ω-UCB": p.OnPoints(p.OmegaUCB(rho=0.25), points=GRID),
         }
-        sweep_fields: dict[str, Any] = {
-            "constraint": jb.TotalBudget(budget, last_pull="forfeits"),
-            "seed": 7,
-        }
-        name = f"auctions {kind.split()[0]}"
-        data = swept(
-            options, name, policies=policies, environments=world, replicates=runs, **sweep_fields
-        )
+        name, limit = f"auctions {kind.split()[0]}", jb.TotalBudget(budget, last_pull="forfeits")
+        fields = {"policies": policies, "constraint": limit}
+        data = swept(options, name, environments=world, replicates=runs, seed=7, **fields)
         best = ratio.max() * budget
         grid = (
             ratio[np.clip((GRID * ratio.size).astype(int), 0, ratio.size - 1)].max() * budget / best
@@ -341,15 +309,6 @@ def auctions(options: Options) -> list[Row]:
             ),
             row(item, needed, holds=needed < rounds, digits=".3g", note=lasts),
         ]
-        axes[0].plot(BIDS, ratio / ratio.max(), color=colour, linestyle=dashes, label=kind)
-        boxes(axis, profit.values(), COLOURS)
-        axis.axhline(grid, color=BLACK, linestyle=":", linewidth=1)
-        axis.set_xticks(range(len(profit)), list(profit), rotation=30)
-        axis.set(title=f"reward: {kind}", ylabel="profit / best fixed bid's", ylim=(0, 1.25))
-    axes[0].set(xlabel="bid", ylabel="reward per cost / its best", title="What a bid buys")
-    axes[0].legend(frameon=False)
-    title = f"iPinYou campaign 2997, {runs} runs; dotted: the best of the {POINTS} points"
-    save(picture, options.out / "auctions.png", title)
     return rows
 
 
@@ -473,18 +432,14 @@ def worst(options: Options) -> list[Row]:
         remembered=tables.CAPACITY,
     )
     ratio = steep.slopes(lambda reward, cost: reward / cost)[None]
+    known: dict[str, Any] = {"budget": budget, "lam": lams[None], "capacity": tables.CAPACITY}
     policies: dict[str, Any] = {
-        "BZ": p.SinglePhaseBZoom(
-            budget=budget, lam=lams[None], lipschitz=ratio, capacity=tables.CAPACITY
-        ),
-        "Z": p.SinglePhaseZooming(
-            budget=budget, lam=lams[None], lipschitz=0.5, capacity=tables.CAPACITY
-        ),
+        "BZ": p.SinglePhaseBZoom(lipschitz=ratio, **known),
+        "Z": p.SinglePhaseZooming(lipschitz=0.5, **known),
     }
-    sweep_fields: dict[str, Any] = {"constraint": limit, "replicates": runs, "seed": 9}
-    profits = swept(options, "worst Z", policies=policies, environments=steep, **sweep_fields)[
-        "reward"
-    ].values[:, 0, 0, ..., -1]
+    fields = {"policies": policies, "constraint": limit, "replicates": runs}
+    data = swept(options, "worst Z", environments=steep, seed=9, **fields)
+    profits = data["reward"].values[:, 0, 0, ..., -1]
     shares = profits[1] / profits[0].mean(axis=1, keepdims=True)  # [λ, run]
     return _falls("worst: profit of Zooming over B-Zoom's", "λ", lams, shares)
 
@@ -533,16 +488,16 @@ def independent(options: Options) -> list[Row]:
             to_ours.append(z_reference)
             note = f"thousands of pulls; {groups} times {instances} instances; "
             note += f"ours {reference:.5g}, {z_reference:+.1f} s.e. away"
-            printed = tables.in_table1(budgets[b], lambdas[k], s, 0)
+            printed = tables.TABLE1.get((budgets[b], lambdas[k], name, "BZ"))
             if printed is not None:
                 z_printed = (value[s] - printed) / np.sqrt(
                     spread[s] ** 2 * (1 + 1 / groups) + 1 / 12
                 )
                 to_printed.append(z_printed)
                 printed_to_ours.append(
-                    float(tables.distance(np.asarray(float(printed)), reference, error, 1.0))
+                    float(tables.distance(np.asarray(printed), reference, error, 1.0))
                 )
-                note += f"; printed {printed}, {z_printed:+.1f} s.e. away"
+                note += f"; printed {printed:g}, {z_printed:+.1f} s.e. away"
             item = f"independent B={budgets[b]} λ={lambdas[k]:g} BZ {name}" + (
                 f"; {full} lanes full" if full else ""
             )

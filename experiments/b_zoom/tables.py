@@ -6,6 +6,7 @@ Table 1 has its rows re-aligned: its text lost one row label in three of four bl
 
 from __future__ import annotations
 
+import csv
 import functools
 import math
 import warnings
@@ -219,43 +220,17 @@ def table2_cells(options: Options, peak: float) -> tuple[Design, dict[str, Cells
 STATISTICS = ("m", "Q1", "Q2", "mean")
 
 
-def _printed() -> dict[tuple[int, float], list[list[int]]]:
-    """Table 1 as printed, thousands, by (budget, λ): rows statistics, columns policies."""
-    table: dict[tuple[int, float], list[list[int]]] = {}
-    for line in (Path(__file__).parent / "table1.csv").read_text(encoding="utf-8").splitlines()[1:]:
-        budget, lam, _, *cells = line.split(",")
-        table.setdefault((int(budget), float(lam)), []).append([int(x) for x in cells])
-    return table
+def _printed(table: str) -> dict[tuple[int, float, str, str], float]:
+    """A table as printed, thousands, by budget, λ, statistic and column."""
+    with (Path(__file__).parent / table).open(newline="", encoding="utf-8") as file:
+        return {
+            (int(line["budget"]), float(line["λ"]), line["statistic"], name): float(line[name])
+            for line in csv.DictReader(file)
+            for name in list(line)[3:]
+        }
 
 
-TABLE1 = _printed()
-# Thousands, by budget: rows m, Q1, Q2, mean; columns Z and UCB1 with 5, 10, 15 points.
-TABLE2: dict[int, list[list[float]]] = {
-    50_000: [
-        [0.7, 0.0, 0.0, 0.0],
-        [1.4, 0.0, 0.0, 1.5],
-        [2.0, 0.1, 2.9, 5.7],
-        [1.9, 2.2, 3.4, 4.7],
-    ],
-    100_000: [
-        [2.6, 0.0, 0.0, 0.0],
-        [4.0, 0.0, 0.4, 2.4],
-        [4.7, 0.3, 5.7, 11.7],
-        [5.0, 4.6, 7.2, 9.3],
-    ],
-    500_000: [
-        [43.3, 0.0, 0.0, 0.0],
-        [48.6, 0.0, 8.0, 27.2],
-        [53.2, 14.7, 46.3, 70.7],
-        [51.9, 32.3, 48.6, 60.1],
-    ],
-}
-
-
-def in_table1(budget: int, lam: float, statistic: int, column: int) -> float | None:
-    """A cell of Table 1; None where the paper has none."""
-    rows = TABLE1.get((budget, lam))
-    return rows[statistic][column] if rows else None
+TABLE1, TABLE2 = _printed("table1.csv"), _printed("table2.csv")
 
 
 def statistics(samples: np.ndarray) -> np.ndarray:
@@ -315,7 +290,7 @@ def table1(options: Options) -> list[Row]:
         z: Distances = {}
         for b, k, s, c in np.ndindex(len(budgets), len(lambdas), len(STATISTICS), len(COLUMNS)):
             at, name = (s, c, b, k), COLUMNS[c]
-            printed = in_table1(budgets[b], lambdas[k], s, c)
+            printed = TABLE1.get((budgets[b], lambdas[k], STATISTICS[s], name))
             item = f"table1 B={budgets[b]} λ={lambdas[k]:g} {name} {STATISTICS[s]}"
             line, z[STATISTICS[s], name, b, k] = _cell(
                 item, printed, value[at], error[at], 1.0, quantity
@@ -385,7 +360,7 @@ def _equal_rewards(plan: Design, budgets: Any, lambdas: Any) -> list[Row]:
         samples = pulls.reshape(plan.shape)
         value, error = thousands(samples)
         for s, b, k in np.ndindex(*value.shape):
-            printed = in_table1(budgets[b], lambdas[k], s, COLUMNS.index(name))
+            printed = TABLE1.get((budgets[b], lambdas[k], STATISTICS[s], name))
             z[STATISTICS[s], name, b, k] = _cell(
                 "", printed, value[s, b, k], error[s, b, k], 1.0, PULLS
             )[1]
@@ -457,10 +432,10 @@ def table2(options: Options) -> list[Row]:
     for reading, peak in (("printed peak 0.2", 0.2), ("peak 0.1", 0.1)):
         _, cells = table2_cells(options, peak)
         z: Distances = {}
-        for c, name in enumerate(COLUMNS2):
+        for name in COLUMNS2:
             value, error = thousands(cells[name].reward[:, 0])
             for b, s in np.ndindex(len(budgets), len(STATISTICS)):
-                printed = TABLE2[budgets[b]][s][c] if budgets[b] in TABLE2 else None
+                printed = TABLE2.get((budgets[b], FIXED_COST, STATISTICS[s], name))
                 item = f"table2 {reading} B={budgets[b]} {name} {STATISTICS[s]}"
                 line, z[STATISTICS[s], name, b, 0] = _cell(
                     item, printed, value[s, b], error[s, b], 0.1, REWARD
@@ -560,10 +535,9 @@ def _mean_profit(column: str, rival: str, cells: dict[str, Cells]) -> Row:
 def _up_to(excess: float, columns: list[str], rival: str, samples: dict[str, np.ndarray]) -> Row:
     """The largest excess, over all cells, of the mean of some columns over that of another."""
     selection = {name: samples[name] for name in [*columns, rival]}
-    point = {name: statistics(x)[STATISTICS.index("mean")] for name, x in selection.items()}
-    resamples = resampled_statistics(selection, "mean")
     largest, largest_again = (
-        np.max([x[name] / x[rival] - 1 for name in columns], axis=0) for x in (point, resamples)
+        np.max([x[name] / x[rival] - 1 for name in columns], axis=0)
+        for x in of_columns(selection, "mean")
     )
     low, high = np.quantile(largest_again.max(axis=(1, 2)), (0.025, 0.975))
     note = f"95 % bootstrap interval {100 * low:.0f} to {100 * high:.0f} %; yes: within 5 points of what is printed"
@@ -572,9 +546,9 @@ def _up_to(excess: float, columns: list[str], rival: str, samples: dict[str, np.
     return row(item, text, published=f"about {100 * excess:.0f} %", holds=holds, note=note)
 
 
-def resampled_statistics(samples: dict[str, np.ndarray], statistic: str) -> dict[str, np.ndarray]:
-    """A statistic of every column on bootstrap resamples of the instances, ``[resample, budget,
-    λ]``.
+def of_columns(samples: dict[str, np.ndarray], statistic: str) -> tuple[dict[str, np.ndarray], ...]:
+    """A statistic of every column, ``[budget, λ]``, and of bootstrap resamples of the instances,
+    ``[resample, budget, λ]``.
 
     The columns meet the same instances, so each resample is the same for all. Of a minimum the
     bootstrap is too sure: it holds the smallest value of the sample in 63 % of resamples.
@@ -582,10 +556,11 @@ def resampled_statistics(samples: dict[str, np.ndarray], statistic: str) -> dict
     place, rng = STATISTICS.index(statistic), np.random.default_rng(0)
     count = next(iter(samples.values())).shape[-1]
     picks = rng.integers(0, count, (RESAMPLES, count))
-    return {
+    resamples = {
         name: np.array([statistics(x[..., pick])[place] for pick in picks])
         for name, x in samples.items()
     }
+    return {name: statistics(x)[place] for name, x in samples.items()}, resamples
 
 
 def _best_other(values: dict[str, np.ndarray], name: str) -> np.ndarray:
@@ -598,10 +573,8 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
 
     The paper says so of the minimum: "from approximately 1 % to more than 10 %".
     """
-    place = STATISTICS.index(statistic)
-    point = {name: statistics(x)[place] for name, x in samples.items()}
-    resamples = resampled_statistics(samples, statistic)
-    lead, leads = ((x["BZ"] / _best_other(x, "BZ") - 1).mean(axis=-1) for x in (point, resamples))
+    both = of_columns(samples, statistic)
+    lead, leads = ((x["BZ"] / _best_other(x, "BZ") - 1).mean(axis=-1) for x in both)
     low, high = np.quantile(leads[:, -1] - leads[:, 0], (0.025, 0.975))
     text = ", ".join(f"{100 * g:.1f} % at {b:g}" for g, b in zip(lead, budgets, strict=True))
     note = "over the best other column, mean over λ; 95 % bootstrap interval"
@@ -634,11 +607,9 @@ def lead_grows(samples: dict[str, np.ndarray], statistic: str, budgets: Any) -> 
 
 def _lead_by_cost(samples: dict[str, np.ndarray], lambdas: Any) -> Row:
     """BZ's lead in m over the best other column at B = 50,000: does it grow as λ falls?"""
-    place, at = STATISTICS.index("m"), {name: x[None] for name, x in samples.items()}
-    point = {name: statistics(x)[place] for name, x in at.items()}
-    resamples = resampled_statistics(at, "m")
+    both = of_columns({name: x[None] for name, x in samples.items()}, "m")
     # [1, λ], [resample, 1, λ]
-    lead, leads = (x["BZ"] / _best_other(x, "BZ") - 1 for x in (point, resamples))
+    lead, leads = (x["BZ"] / _best_other(x, "BZ") - 1 for x in both)
     limits = [
         np.quantile(leads[:, 0, i] - leads[:, 0, i + 1], (0.025, 0.975))
         for i in range(len(lambdas) - 1)
@@ -669,10 +640,8 @@ def best_column(
 
     Clearly: by the 95 % bootstrap interval of its lead over the best other column of the sample.
     """
-    place = STATISTICS.index(statistic)
-    values = {column: statistics(x)[place] for column, x in samples.items()}
-    resamples = resampled_statistics(samples, statistic)
-    point, leads = (x[name] - _best_other(x, name) for x in (values, resamples))
+    both = of_columns(samples, statistic)
+    point, leads = (x[name] - _best_other(x, name) for x in both)
     low, high = np.quantile(leads, (0.025, 0.975), axis=0)
     best, not_best = low > 0, high < 0
     misses = "; ".join(f"B={budgets[b]} λ={lambdas[k]:g}" for b, k in np.argwhere(point < 0))

@@ -1,5 +1,4 @@
-"""The public Facebook ads file: its ads that are arms, by the published rule; its defect repaired or
-not.
+"""The public Facebook ads file: its ads that are arms, by the published rule.
 
 An arm is a row with spent > 0 and clicks >= total_conversion, an instance a group of (campaign_id,
 age, gender) with at least two arms. Its reward is total_conversion/clicks (0.01 where that is 0), its
@@ -21,39 +20,20 @@ _AGE = re.compile(r"\d+\s*-\s*\d+|\d+\+")
 _ZERO_REWARD_BECOMES, _LARGEST_SCALED_MEAN = 0.01, 0.99
 
 
-def read_ads(path: Path, repair: bool = False) -> tuple[tuple[Instance, ...], Counter[str]]:
+def read_ads(path: Path) -> tuple[tuple[Instance, ...], Counter[str]]:
     """The instances in file order, and how many rows were dropped for which reason.
 
     In the public file 382 rows lack campaign_id and fb_campaign_id, and all that follows them sits
-    two columns to the left. The paper's code drops them (19 instances, 545 arms). ``repair`` moves
-    the cells back (23 instances, 922 arms); the campaign is that of the nearest complete rows, above
-    and, if there is one, below: the file is sorted by ad_id, and campaigns are unbroken blocks.
+    two columns to the left. They are dropped, as in the paper's code (19 instances, 545 arms).
     """
     with open(path, newline="", encoding="utf-8-sig") as file:
         titles, *rows = ([cell.strip() for cell in row] for row in csv.reader(file) if any(row))
     at = {title.removeprefix("xyz_"): n for n, title in enumerate(titles)}
-    start, width = at["campaign_id"], at["age"] - at["campaign_id"]
-    shifted = [
-        width > 0 and not any(row[-width:]) and bool(_AGE.fullmatch(row[start])) for row in rows
-    ]
-    above = [None if x else row[start] or None for x, row in zip(shifted, rows, strict=True)]
-    below = above[:]
-    for i in range(1, len(rows)):
-        above[i] = above[i] or above[i - 1]
-        below[-1 - i] = below[-1 - i] or below[-i]
     groups, dropped = dict[str, list[tuple[str, float, float, float]]](), Counter[str]()
-    for i, row in enumerate(rows):
-        campaign = above[i] if below[i] in (None, above[i]) else None
-        if shifted[i] and (not repair or campaign is None):
+    for row in rows:
+        if _AGE.fullmatch(row[at["campaign_id"]]):
             dropped["shifted"] += 1
             continue
-        if shifted[i]:
-            row = [
-                *row[:start],
-                campaign or "",
-                *[""] * (width - 1),
-                *row[start : len(row) - width],
-            ]
         clicks, conversions, spent = (
             float(row[at[x]]) for x in ("clicks", "total_conversion", "spent")
         )

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import xarray
-from matplotlib.colors import ListedColormap
 from scipy import stats
 
 import jaxbandits as jb
@@ -26,7 +25,7 @@ from experiments.common import (
     mean_se,
     row,
 )
-from experiments.figures import BLUE, VERMILION, figure, intervals, look, name_ticks, save
+from experiments.figures import figure, intervals, look, name_ticks, save
 from experiments.omega_ucb import play
 from experiments.omega_ucb.ads import read_ads
 from experiments.omega_ucb.play import (
@@ -512,16 +511,9 @@ def _draw(axis: Any, runs: Curves, kind: str, policy: str, bands: bool) -> None:
 def densities(options: Options) -> list[Row]:
     """Figure 3f: where the mean rewards and costs of the campaign with 33 ads lie."""
     (campaign,) = [c for c in read_ads(options.data / play.ADS_FILE)[0] if len(c.arms) == 33]
-    picture, axes = figure(1, 1, (7, 4.2))
-    x = np.linspace(0, 1, 300)
     rows = Summary()
     (rewards,), (costs,), _ = scaled_means([campaign])
-    for name, means, colour, dashes, depth in (
-        ("mean reward", rewards, BLUE, "-", -0.16),
-        ("mean cost", costs, VERMILION, "--", -0.08),
-    ):
-        axes[0].plot(x, stats.gaussian_kde(means)(x), dashes, color=colour, label=name)
-        axes[0].plot(means, np.full(means.size, depth), "|", color=colour)
+    for name, means in (("mean reward", rewards), ("mean cost", costs)):
         quartiles = np.quantile(means, [0.25, 0.5, 0.75])
         outside = float(((means < 0.25) | (means > 0.75)).mean())
         if name == "mean cost":
@@ -534,10 +526,6 @@ def densities(options: Options) -> list[Row]:
         text = "quartiles " + ", ".join(f"{q:.2f}" for q in quartiles)
         note = f"{100 * outside:.0f} % below 1/4 or above 3/4; yes: {rule}"
         rows.add(item, text, 0, published=statement, holds=holds, note=note)
-    title = f"Figure 3f: campaign {campaign.name}, K = 33"
-    axes[0].set(xlabel="mean of an ad (scaled)", ylabel="kernel density", title=title)
-    axes[0].legend(frameon=False)
-    save(picture, options.out / "figure3f.png")
     return rows
 
 
@@ -553,11 +541,8 @@ RECORD = {
 
 
 def figure2(options: Options) -> list[Row]:
-    """A dominance matrix of all policies, and the head-to-head results that the paper quotes."""
+    """The head-to-head results that the paper quotes."""
     runs = curves(SETTING, options, (*play.SETTINGS[SETTING].groups, "older"))
-    names = [play.omega(0.25), play.omega(1.0), *play.COMPETITORS, *play.OLDER]
-    last = runs.at(END, *names)
-    _dominance(options, last)
     note = "paired; the quoted comparisons had other instances and mostly far smaller budgets"
     rows = Summary()
     for loser, winner in (
@@ -588,30 +573,6 @@ def figure2(options: Options) -> list[Row]:
         )
     remark = f" of {', '.join(play.OLDER)}; the others are those of figure 3a"
     return [*rows, seconds_row("figure2: ", [SETTING], options, ["older"], remark)]
-
-
-def _dominance(options: Options, last: xarray.DataArray) -> None:
-    order = np.argsort(last.mean(("instance", "replicate")).values)
-    table = jb.statistics.dominance(last.isel(policy=order), among="policy", over="instance")
-    names = [str(name) for name in table["policy"].values]
-    signs = table["smaller"].values.astype(int) - table["larger"].values.astype(int)
-    picture, axes = figure(1, 1, (8.4, 7.4))
-    axes[0].imshow(
-        signs, cmap=ListedColormap([VERMILION, "#EEEEEE", BLUE]), vmin=-1, vmax=1, alpha=0.75
-    )
-    for (line, column), value in np.ndenumerate(signs):
-        mark = "" if line == column else {1: "△", -1: "▽", 0: "○"}[int(value)]
-        axes[0].text(column, line, mark, ha="center", va="center", fontsize=10)
-    axes[0].set_xticks(range(len(names)), names, rotation=60, ha="right")
-    axes[0].set_yticks(range(len(names)), names)
-    axes[0].grid(False)
-    count = last.sizes["instance"]
-    axes[0].set_title(
-        f"{SETTING}, {count} instances, budget {play.steps(options):,.0f} times the smallest mean cost\n"
-        "△ the row has clearly less regret than the column, ▽ more, ○ not clear\n(all pairs at once, 95 %)",
-        fontsize=10,
-    )
-    save(picture, options.out / "figure2.png")
 
 
 BOTH = play.GROUPS["omegas"]

@@ -11,7 +11,6 @@ from scipy import stats
 
 import jaxbandits as jb
 from experiments.common import Options, Row, Summary, all_of, row
-from experiments.figures import GREY, figure, look, save
 from experiments.omega_ucb.play import KEY
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.environments import random_bernoulli
@@ -110,7 +109,6 @@ def figure1(options: Options) -> list[Row]:
         ).items():
             broken[name].append(float((bound < ratio * (1 - 1e-6)).mean()))
             loose[name].append(bound / ratio)
-    _draw1(options, broken, loose, count)
     rows = [_of_type("united", "u", broken, count), _of_type("hybrid", "h", broken, count)]
     for name, shares in broken.items():
         for n, share, factor in zip(SIZES, shares, loose[name], strict=True):
@@ -186,38 +184,6 @@ def _looseness(name: str, n: int, factor: np.ndarray, ours: np.ndarray) -> Row:
     return row(item, median, error, published=published, holds=holds, note=note)
 
 
-def _draw1(
-    options: Options, broken: dict[str, list[float]], loose: dict[str, list[np.ndarray]], count: int
-) -> None:
-    picture, axes = figure(1, 2, (11, 4.6))
-    for place, name in enumerate(broken):
-        x = np.array(SIZES) * 1.06 ** (place - 2.5)
-        share = 100 * np.maximum(broken[name], 0.5 / count)
-        style = look("ω-UCB, ρ = 1/4" if name == "ω-UCB" else name)
-        label = f"{name} ({TYPES[name]})" if name != "ω-UCB" else name
-        axes[0].plot(x, share, label=label, **style)
-        low, middle, high = np.quantile(np.minimum(loose[name], 1e4), [0.05, 0.5, 0.95], axis=1)
-        axes[1].errorbar(
-            x, middle, yerr=[middle - low, high - middle], capsize=2, label=label, **style
-        )
-    axes[0].axhline(100 * DELTA, color=GREY, linestyle="--", linewidth=1)
-    axes[0].text(SIZES[0], 100 * DELTA * 1.12, "1 %", color=GREY)
-    axes[0].set(xscale="log", yscale="log", xlabel="pulls n", ylabel="% of cases")
-    axes[0].set_title("True ratio above its bound (none: at half a case)")
-    axes[1].set(
-        xscale="log",
-        yscale="log",
-        xlabel="pulls n",
-        title="Bound / true ratio: median, 5 to 95 % (∞: at 10⁴)",
-    )
-    axes[1].set_ylabel("factor")
-    title = (
-        f"Figure 1: 99 % upper bounds of the ratio, {count:,} random pairs of Bernoulli laws each "
-    )
-    title += "(u united, h hybrid, c composite)"
-    save(picture, options.out / "figure1.png", title, legend=axes[:1], columns=6)
-
-
 def asymmetry(mean: np.ndarray, n: Any, z: float) -> np.ndarray:
     """Eq. (23) as printed, for Bernoulli laws."""
     return (2 * mean - 1) ** 2 * z**2 / (4 * n * mean * (1 - mean) + z**2)
@@ -226,9 +192,8 @@ def asymmetry(mean: np.ndarray, n: Any, z: float) -> np.ndarray:
 def figure5(options: Options) -> list[Row]:
     """Figure 5: the asymmetry of the interval over the mean, z = 3; Eq. (23) beside its definition."""
     mean, z = np.linspace(0, 1, 401), 3.0
-    picture, axes = figure(1, 1, (7, 4.4))
     worst = {"as printed": 0.0, "its square root": 0.0}
-    for n, dashes in ((1, "-"), (10, "--"), (100, "-."), (1000, ":")):
+    for n in (1, 10, 100, 1000):
         # |x̄ − B/2A| / √(B²/4A² − C/A), from Theorem 1 with η = 1
         a, b, c = n + z**2, 2 * n * mean + z**2, n * mean**2
         defined = np.abs(mean - b / (2 * a)) / np.sqrt(b**2 / (4 * a**2) - c / a)
@@ -237,13 +202,6 @@ def figure5(options: Options) -> list[Row]:
         worst["its square root"] = max(
             worst["its square root"], float(np.abs(np.sqrt(printed) - defined).max())
         )
-        axes[0].plot(mean, defined, dashes, color="#0072B2", label=f"n = {n}")
-        axes[0].plot(mean, printed, dashes, color="#D55E00", linewidth=1, alpha=0.8)
-    axes[0].plot([], [], color="#D55E00", label="Eq. (23) as printed")
-    axes[0].set(
-        xlabel="sample mean", ylabel="asymmetry", title="Figure 5: asymmetry of the interval, z = 3"
-    )
-    save(picture, options.out / "figure5.png", legend=axes, columns=5)
     ends = asymmetry(np.array([0.0, 0.5, 1.0]), 10, z)
     falls = bool(
         (np.diff([asymmetry(mean, n, z)[1:-1] for n in (1, 10, 100, 1000)], axis=0) <= 0).all()

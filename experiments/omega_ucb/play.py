@@ -311,15 +311,9 @@ def _outcome(setting: str, group: str, options: Options) -> Outcome:
     world = configuration.draw(KEY, instances=options.pick(30, 100, 100), arms=configuration.arms)
     learners = paper_policies(world, options)
     group_policies = {name: learners[name] for name in GROUPS[group]}
-    sweep_fields: dict[str, Any] = {
-        "constraint": budget(world, options),
-        "seed": SEED,
-        "marks": MARKS,
-        "over": "instance",
-    }
-    data = swept(
-        options, f"{setting} {group}", policies=group_policies, environments=world, **sweep_fields
-    )
+    fields = {"policies": group_policies, "constraint": budget(world, options), "marks": MARKS}
+    name = f"{setting} {group}"
+    data = swept(options, name, environments=world, seed=SEED, over="instance", **fields)
     reward, cost = world.values()
     best = (reward / cost).max(axis=1) * steps(options) * least_cost(world)
     return data["regret"].values[:, 0, 0], best[:, None], data.attrs

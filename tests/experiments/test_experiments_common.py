@@ -85,16 +85,6 @@ def test_a_quick_run_leaves_out_and_does_not_judge(tmp_path: Path) -> None:
     assert verdicts(tmp_path)["one"] == ("unclear", "a note; not --full")
 
 
-def test_rows_about_the_whole_run_come_last(tmp_path: Path) -> None:
-    experiment = Experiment(
-        "made", MADE.items, closing=lambda: [row("seconds: all", 1.26, digits=".1f")]
-    )
-    assert experiment.run(Options(full=True, out=tmp_path))[-1] == Row(
-        "seconds: all", "", "1.3", "", "unclear"
-    )
-    assert list(verdicts(tmp_path)) == [*MADE.items, "seconds"]
-
-
 def test_numbers_of_a_row_are_rounded_and_text_stands() -> None:
     assert row("x", 123456, "0.10") == Row("x", "", "123456", "0.10", "unclear")
     assert row("x", np.float32(1.23456), 0.0456, published=0.5) == Row(

@@ -153,7 +153,6 @@ def test_small_runs_do_not_judge_large_claims(
         row("asked by us", 0.5, published=OURS, holds=True),
     ]
     monkeypatch.setitem(experiment.items, name, lambda options: item_rows)  # type: ignore[arg-type]
-    monkeypatch.setattr("experiments.rcb.CLOCK", {})
     small = experiment.run(Options(quick=True, only=name, out=tmp_path))
     whole = experiment.run(Options(full=True, only=name, out=tmp_path))
     assert answers(*small)[0] == "unclear" and answers(*whole)[:2] == ["no", "yes"]

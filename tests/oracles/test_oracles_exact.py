@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from experiments.gradients import soft_elim, ucb1
 from jaxbandits import oracles
 from jaxbandits.gradients import exact
 from tests.policies.reference.soft import soft_omega
@@ -21,6 +20,33 @@ TABLE = [
     (50, 0.5, 2.4663112845, 0.6382316172, 2.22783083, -2.11569954),
     (50, 1.0, 3.2021077026, 1.5532180365, 7.57492129, -7.92045990),
 ]
+
+
+def soft_elim(theta: float) -> oracles.Choice:
+    """p ∝ exp(−2 (max r̄ − r̄)² n / θ²), r̄ = 1 without pulls; dp/dθ by −(2/θ³)(s_a − Σ p s)."""
+
+    def choose(counts: oracles.Counts) -> np.ndarray:
+        pulls = counts.pulls.astype(float)
+        mean = np.where(pulls > 0, counts.rewards / np.maximum(pulls, 1), 1.0)
+        s = -2 * (mean.max(1, keepdims=True) - mean) ** 2 * pulls
+        p = np.exp(s / theta**2)
+        p /= p.sum(1, keepdims=True)
+        return np.stack([p, p * -2 / theta**3 * (s - (p * s).sum(1, keepdims=True))])
+
+    return choose
+
+
+def ucb1(c: float) -> oracles.Choice:
+    """r̄ + √(c ln t / n), t = pulls so far, ties to the first arm."""
+
+    def choose(counts: oracles.Counts) -> np.ndarray:
+        n = counts.pulls
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bonus = np.sqrt(c * np.log(np.maximum(n.sum(1, keepdims=True), 1)) / n)
+            score = np.where(n > 0, counts.rewards / n + bonus, np.inf)
+        return (score.argmax(1)[:, None] == np.arange(n.shape[1])).astype(float)[None]
+
+    return choose
 
 
 def of(choose: oracles.Choice, n: int) -> oracles.Exact:
