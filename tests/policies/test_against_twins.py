@@ -117,7 +117,6 @@ CASES = {
     "epsilon_first": Case(policies.EpsilonFirst(epsilon=0.3)),
     "epsilon_first_online": Case(policies.EpsilonFirst(online=True)),
     "kube": Case(policies.KUBE()),
-    "mrcb": Case(policies.MRCB(pulls=2)),
     "mrcb_of_one_arm": Case(policies.MRCB(pulls=1)),
     "best_ratio": Case(policies.BestRatioOracle(MEAN_REWARD[None], MEAN_COST[None])),
 }
@@ -372,23 +371,6 @@ def test_kube() -> None:
     assert abs(away - expected) < laws.norm.isf(0.005) * np.sqrt(variance) and expected > 50
 
 
-def test_mrcb_plays_a_best_set() -> None:
-    decisions = ties = 0
-    for instance in range(2):
-        p = play("mrcb", instance)
-        assert (p.action[:, 0] == [0, 1]).all() and (p.action[:, 1] == [2, 3]).all(), (
-            "each arm once, two a round"
-        )
-        for lane, i in np.argwhere(p.alive & (p.history.t[..., 0] % 3 == 0)):
-            upper, lower = twin.mrcb_bounds(Seen(*(x[lane, i] for x in p.history)))
-            best, sets = twin.best_sets(upper, lower, 2)
-            arms = p.action[lane, i]
-            ratio = upper[arms].sum() / lower[arms].sum() if lower[arms].sum() > 0 else np.inf
-            assert ratio == best or ratio >= best * (1 - RELATIVE), (ratio, best)
-            decisions, ties = decisions + 1, ties + (len(sets) > 1)
-    assert decisions > 3000 and ties < decisions / 2
-
-
 def test_mrcb_finds_the_best_of_many_sets() -> None:
     """Dinkelbach's method against all sets of four of sixteen, with zero bounds and absent arms."""
     draw = np.random.default_rng(3)
@@ -397,6 +379,8 @@ def test_mrcb_finds_the_best_of_many_sets() -> None:
     select = jax.jit(
         lambda state, view: policy.select(state, typed(jnp.array([1, 2], jnp.uint32)), view)[1]
     )
+    start = policy.init(spec), jb.View(jnp.int32(1), None, jnp.ones(16, bool))
+    assert np.asarray(select(*start)).tolist() == [0, 1, 2, 3], "each arm once, in index order"
     endless = 0
     for round in (200, 300, 5000, 100_000):
         for _ in range(6):
@@ -513,15 +497,13 @@ def arm_laws(instance: int) -> list[ArmLaw]:
 
 @pytest.mark.integration
 def test_no_policy_beats_the_optimum() -> None:
-    """Sets are left out: with its last pull a set may overdraw the budget by more than one arm can."""
     above = {}
     for instance in range(2):
         best = budgeted_optimum(arm_laws(instance), BUDGET, last_pull="counts")
         for name in CASES:
-            if name != "mrcb":
-                earned = play(name, instance).earned
-                error = earned.std(ddof=1) / np.sqrt(LANES)
-                above[name, instance] = (earned.mean() - best.value) / error
+            earned = play(name, instance).earned
+            error = earned.std(ddof=1) / np.sqrt(LANES)
+            above[name, instance] = (earned.mean() - best.value) / error
     best_of_all = max(above, key=lambda key: above[key])
     print("closest to the optimum, in standard errors:", best_of_all, above[best_of_all])
     assert above[best_of_all] < 3
