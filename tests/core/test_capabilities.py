@@ -250,18 +250,6 @@ class BudgetOrHorizon(jb.Horizon):
 
 
 @jb.pytree
-class WithEvents(FiniteArms):
-    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
-        state, outcome, feedback, empty = super().pull(state, action, key, round)
-        return (
-            state,
-            outcome._replace(events={"wins": (outcome.reward > 0).astype(jnp.int32)}),
-            feedback,
-            empty,
-        )
-
-
-@jb.pytree
 class Halved(FiniteArms):
     """Says that its outcomes are addressed, and they are not those that it plays."""
 
@@ -273,22 +261,6 @@ class Halved(FiniteArms):
             reward=outcome.reward // 2, expected_reward=outcome.expected_reward // 2
         )
         return state, outcome, feedback._replace(reward=feedback.reward // 2), empty
-
-
-@pytest.mark.integration
-@pytest.mark.slow
-def test_only_a_promise_that_counts_leaps_and_the_others_say_why() -> None:
-    assert both(Plain(), arms(), BUDGET, "leap").about.why_scan is None
-    again = "played round by round, because .* overrides"
-    with pytest.warns(UserWarning, match=again):
-        assert "overrides score" in both(mixed(Sinking)(), arms(), BUDGET, "scan").about.why_scan
-    with pytest.raises(jb.InputError, match="engine: 'leap' given, but Falling overrides score"):
-        jb.simulate(mixed(Sinking)(), arms(), BUDGET, key=KEY, engine="leap")
-    with pytest.warns(UserWarning, match=again):
-        auto = both(MUCB(), arms(WithEvents), BUDGET, "scan")
-    assert (auto.count("wins").values == auto.reward.values).all()
-    with pytest.warns(UserWarning, match="because Refill overrides charge"):
-        both(MUCB(), arms(), Refill(rounds=60), "scan")
 
 
 def test_a_lane_that_ends_before_its_clock_is_played_round_by_round() -> None:

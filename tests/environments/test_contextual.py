@@ -32,7 +32,6 @@ from jaxbandits.environments import (
 from jaxbandits.environments.noise import Tent
 from jaxbandits.policies import Bonus, ContextualOracle, ContextualPacer, LinearRate, LinUCB
 from jaxbandits.policies.base import Plan, largest
-from jaxbandits.testing import assert_same_results
 from tests.numerics.test_fluid import solved
 
 KEY = jax.random.key(50)
@@ -390,29 +389,14 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
     moves = jax.tree.map(lambda x: jnp.asarray(x)[0], Piecewise.of([featured, later], at=[12]))
     met = jax.vmap(moves.context, (None, 0))(lane, jnp.arange(1, 23))
     assert met.ravel().tolist() == (rows + 100 * (np.arange(22) >= 11)).tolist()
-    # policies without contexts play both alike, to the bit
-    results = [
-        jb.simulate(jb.policies.UCB1(), w, jb.Horizon(50), key=KEY, replicates=2, marks=2)
+    # policies without contexts play both alike; expected is the mean of rows with these features
+    one, other = (
+        jb.simulate(jb.policies.UCB1(), w, jb.Horizon(50), key=KEY, replicates=2, marks=2).ledger
         for w in (plain, featured)
-    ]
-    # what is booked as expected is the mean of the rows with these features: here the row itself
-    same = [
-        dataclasses.replace(
-            result,
-            ledger={
-                name: x
-                for name, x in result.ledger.items()
-                if "expected_reward" not in name and "expected_spent" not in name
-            },
-        )
-        for result in results
-    ]
-    names = set(same[0].ledger)
-    same[1] = dataclasses.replace(
-        same[1], ledger={n: x for n, x in same[1].ledger.items() if n in names}
     )
-    assert_same_results(*same, "a table without and with features")
-    assert (results[1].ledger["expected_reward"] == results[1].ledger["reward"]).all()
+    for name in ("reward", "spent", "rounds"):
+        np.testing.assert_array_equal(one[name], other[name])
+    np.testing.assert_array_equal(other["expected_reward"], other["reward"])
 
 
 def test_of_a_world_that_changes_nobody_knows_how_far_its_sample_is_off() -> None:
