@@ -14,7 +14,7 @@ from jaxbandits._engine import leap, merge
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.capabilities import ADDITIVE, ADDRESSED, RESTS, STEADY, has, why_not
 from jaxbandits.core.protocol import post
-from jaxbandits.environments import AddressedArms, Continuum, FiniteArms, Reservoir
+from jaxbandits.environments import Continuum, FiniteArms, Reservoir
 from jaxbandits.policies import (
     MUCB,
     RCB,
@@ -385,36 +385,3 @@ def test_a_forgotten_method_is_named_before_anything_runs() -> None:
     for policy, world, constraint, message in cases:
         with pytest.raises(jb.InputError, match=message):
             jb.simulate(policy, world, constraint, key=KEY)
-
-
-@jb.pytree
-class Priced(AddressedArms):
-    """Two arms with a cost in each of two resources, and nothing else written."""
-
-    cost: Any = jb.leaf()
-    several: int | None = jb.static(default=2)
-
-    @property
-    def spec(self) -> Any:
-        return jb.environments.FiniteSpec(2, self.several)
-
-    def means(self, arm: Any) -> Any:
-        return self.cost[arm, 0], self.cost[arm]
-
-    def outcome(self, key: Any, arm: Any, n: Any) -> Any:
-        return self.means(arm)
-
-    def values(self) -> Any:
-        return ticks.to_units(self.cost[..., 0]), ticks.to_units(self.cost)
-
-
-def test_a_world_by_address_may_have_several_costs_and_is_blamed_itself() -> None:
-    cost = np.full((1, 2, 2), ticks.ONE // 4, np.int32)
-    assert check_environment(Priced(cost), key=KEY) == 0
-    budget = jb.TotalBudget([5.0, 3.0], last_pull="counts", rounds=50)
-    for world in (Priced(cost), jb.environments.WithNullArm(Priced(cost))):
-        result = jb.simulate(jb.policies.FixedSplit([1, 1]), world, budget, key=KEY, marks=1)
-        assert result.rounds.item() == 12
-    wrong = jb.environments.WithNullArm(Priced(cost, several=None))
-    with pytest.raises(jb.InputError, match=r"^Priced\.pull: it must give .* '1/cost': shapes"):
-        jb.simulate(jb.policies.FixedSplit([1, 1]), wrong, jb.Horizon(5), key=KEY)

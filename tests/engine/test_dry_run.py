@@ -201,11 +201,6 @@ def test_a_constraint_that_forgets_to_book_still_ends_by_the_round_cap():
     assert result.ledger["rounds"].ravel().tolist() == [50, 50]
 
 
-def test_about_says_what_was_run():
-    about = play(First()).about
-    assert about.constraint == {"class": "Horizon", "rounds": 20} and about.engine == "scan"
-
-
 def test_what_a_users_exception_says_moves_no_cursor():
     def init(self, spec):
         raise ValueError("a\x1b[2Jb")

@@ -14,7 +14,7 @@ import pytest
 import jaxbandits as jb
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Status
-from jaxbandits.environments import Reservoir, uniform_outcome
+from jaxbandits.environments import uniform_outcome
 from jaxbandits.policies import (
     RCB,
     ArmIncreasing,
@@ -234,14 +234,3 @@ def result_without_room(result: jb.Result) -> jb.Result:
     pulls = result.final["pulls"]
     assert not pulls[..., 16:].any()
     return dataclasses.replace(result, final={**result.final, "pulls": pulls[..., :16]})
-
-
-def play(policy: Any, budget: float = 10.0) -> jb.Result:
-    arms = Reservoir.ratio(jax.random.key(0), instances=2, capacity=4)
-    return jb.simulate(policy, arms, jb.TotalBudget(budget, last_pull=FORFEITS), key=KEY)
-
-
-def test_a_budget_below_one_pull_is_forfeited() -> None:
-    result = play(rcb_i(2**-20, 1.0), budget=2**-20)
-    assert (result.reward.values == 0).all() and (result.spent.values[..., -1] == 2**-20).all()
-    assert set(result.status.values.ravel()) == {"exhausted"}
