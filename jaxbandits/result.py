@@ -711,7 +711,8 @@ class ResultPlots:
             >>> import jaxbandits as jb
             >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
             >>> result = jb.simulate(
-            ...     jb.policies.MUCB(), arms, jb.Horizon(20), key=jax.random.key(0), replicates=4, marks=3)
+            ...     jb.policies.OmegaUCB(), arms, jb.TotalBudget(50.0, last_pull="counts"),
+            ...     key=jax.random.key(0), replicates=4, marks=5)
             >>> result.plot.regret(over="replicate").axes[0].get_ylabel()
             'regret (reward)'
         """

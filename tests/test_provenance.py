@@ -63,16 +63,7 @@ def test_what_an_appendix_needs() -> None:
 
 def test_the_paragraph_says_all_of_it() -> None:
     facts = sample_result().provenance()
-    for words in (
-        "Python 3.",
-        "OmegaUCB(rho=0.25) (scan)",
-        "budget=5.0",
-        "ids 0 to 2",
-        "Halved, SHA-256",
-        "random_bernoulli(key(7), instances=3, arms=2)",
-        "4 settings × 3 instances × 1 replicate",
-        facts["digest"],
-    ):
+    for words in ("OmegaUCB(rho=0.25) (scan)", "ids 0 to 2", facts["made_by"], facts["digest"]):
         assert words in facts.text()
     assert len(facts.rows()) == 8
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,7 +17,7 @@ from jaxbandits.core.protocol import Status
 from jaxbandits.environments import FiniteArms
 from jaxbandits.policies.base import IndexPolicy
 from jaxbandits.testing import assert_same_results
-from tests.contract.worlds import KEY, as_a, with_its_own, world
+from tests.contract.worlds import KEY, world
 
 POLICIES = [jb.policies.OmegaUCB(rho=[0.25, 1.0]), jb.policies.BudgetedThompson()]
 
@@ -247,56 +246,6 @@ def test_no_warning_for_lanes_that_ended_well() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         run(POLICIES[1], world("beta"), jb.Horizon(40))
-
-
-def falling(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
-    """Means that fall to a half at round 21."""
-    after, outcome, *rest = FiniteArms.pull(self, state, action, key, round)
-    late = round > 20
-    mean = jnp.where(late, outcome.expected_reward // 2, outcome.expected_reward)
-    return after, outcome._replace(expected_reward=mean), *rest
-
-
-@pytest.mark.integration
-def test_a_world_whose_means_move_and_that_has_no_benchmarks_is_told_so() -> None:
-    """In one line, by the numbers; right worlds, sums of sets and pulls that forfeit are silent."""
-    moving = as_a(with_its_own(FiniteArms, "Falling", pull=falling), world("beta"))
-    right = as_a(with_its_own(FiniteArms, "Right", pull=FiniteArms.pull), world("beta"))
-    budget = jb.TotalBudget(20.0, last_pull="forfeits")
-    message = (
-        r"Falling\.values does not give the expected rewards and costs of the pulls in 6 of 6 lanes \(first: UCB1, "
-        r"instance 0\), .* rank by result\.reward, or write Falling\.benchmarks where means change$"
-    )
-    with pytest.warns(UserWarning, match=message) as caught:
-        run(jb.policies.UCB1(), moving, jb.Horizon(40), replicates=2)
-    assert len(caught) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        for policy, limit in ((jb.policies.UCB1(), jb.Horizon(40)), (jb.policies.UCB1(), budget)):
-            run(policy, right, limit, replicates=4)
-        run(jb.policies.MRCB(pulls=2), right, budget, replicates=4)
-
-    @jb.pytree
-    class Known(type(moving)):  # type: ignore[misc]
-        def benchmarks(self, constraint: Any, clock: Any) -> Any:
-            return dict.fromkeys(("moving", "fixed"), lambda instance, clock: clock)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        run(jb.policies.UCB1(), as_a(Known, moving), jb.Horizon(40))
-
-
-def test_save_and_load_are_inverse(tmp_path: Path) -> None:
-    result = run(POLICIES, world("beta"), jb.Horizon(40))
-    path = tmp_path / "result.npz"
-    result.save(path)
-    again = jb.Result.load(path)
-    assert_same_results(result, again, "before and after a file")
-    for name in ("settings", "instances", "replicates", "marks", "about"):
-        assert getattr(again, name) == getattr(result, name), name
-    assert np.array_equal(again.best_rate, result.best_rate)
-    assert again.to_dataset().equals(result.to_dataset())
-    assert [p.name for p in tmp_path.iterdir()] == ["result.npz"], "no half-written file is left"
 
 
 def test_labels() -> None:

@@ -67,8 +67,9 @@ class Piecewise(AroundWorld):
         >>> after = jb.environments.FiniteArms.bernoulli([0.5, 0.1], [0.5, 0.5])
         >>> world = jb.environments.Piecewise.of([before, after], at=[101])
         >>> knows = jb.policies.Schedule(*world.best_schedule(jb.Horizon(200)))
-        >>> result = jb.simulate([knows, jb.policies.UCB1()], world, jb.Horizon(200), key=jax.random.key(0), marks=1)
-        >>> result.regret.values.ravel().round(1).tolist()                              # 80 + 50 could be had
+        >>> policies, limit = [knows, jb.policies.UCB1()], jb.Horizon(200)
+        >>> result = jb.simulate(policies, world, limit, key=jax.random.key(0), replicates=8, marks=2)
+        >>> result.regret.values[:, 0, 0, -1].round(1).tolist()                         # 80 + 50 could be had
         [0.0, 21.2]
     """
 

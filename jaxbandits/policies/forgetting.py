@@ -620,8 +620,8 @@ class Restarting(WithState):
         >>> good, bad = (jb.environments.FiniteArms.bernoulli([0.5, mean], [0.5, 0.5]) for mean in (0.9, 0.1))
         >>> world = jb.environments.Piecewise.of([good, bad], at=[1001])
         >>> both = [jb.policies.UCB1(), jb.policies.Restarting(jb.policies.UCB1(), jb.policies.GLR())]
-        >>> result = jb.simulate(both, world, jb.Horizon(2000), key=jax.random.key(0), replicates=8, marks=1)
-        >>> result.regret.mean(["instance", "replicate", "mark"]).values.round().tolist()
+        >>> result = jb.simulate(both, world, jb.Horizon(2000), key=jax.random.key(0), replicates=8, marks=[0.5, 1.0])
+        >>> result.regret[..., -1].mean(["instance", "replicate"]).values.round().tolist()
         [274.0, 49.0]
     """
 

@@ -542,7 +542,13 @@ def check_policy(
         >>> import jaxbandits as jb
         >>> from jaxbandits.testing import check_policy
         >>> arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.6]], [[0.9, 0.3], [0.4, 0.5]])
-        >>> check_policy(jb.policies.BGreedy(), arms, jb.TotalBudget(30.0, last_pull="forfeits"))
+        >>> @jb.pytree
+        ... class Ratio(jb.policies.IndexPolicy):
+        ...     def score(self, arms):
+        ...         return arms.reward / arms.cost
+        >>> check_policy(Ratio(), arms, jb.TotalBudget(30.0, last_pull="forfeits"))
+        Traceback (most recent call last):
+        AssertionError: Ratio breaks the rule «chooses what there is»: ... a score is NaN (0/0, ...)
     """
     check_nouns([policy], environment, constraint or Horizon(1))
     if constraint is None:

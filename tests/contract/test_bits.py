@@ -112,18 +112,6 @@ def test_the_form_of_a_number_and_other_numbers_compile_nothing() -> None:
         assert_same_results(base, result, f"rho=0.25 and rho={rho!r}")
 
 
-def test_policies_of_one_call_do_not_touch_each_other() -> None:
-    policies = [jb.policies.CUCB(alpha=[0.1, 0.3]), jb.policies.IUCB()]
-    both = run(policies)
-    assert both.settings == ("CUCB(alpha=0.1)", "CUCB(alpha=0.3)", "IUCB(alpha=0.25)")
-    assert_same_results(
-        run(policies[0]), pick(both, settings=[0, 1]), "a policy alone and beside another"
-    )
-    assert_same_results(
-        run(policies[1]), pick(both, settings=[2]), "a policy alone and beside another"
-    )
-
-
 @jb.pytree
 class Scaled(jb.environments.ContextLaw):
     """A user's own: each feature times the first, which a compiler might move about."""
@@ -144,14 +132,3 @@ def test_a_lane_alone_has_the_bits_that_it_has_among_others(slots: int | None) -
     play = functools.partial(jb.simulate, jb.policies.UCB1(), arms, jb.Horizon(100), **common)
     alone, many = play(replicates=1, slots=slots), play(replicates=5)
     assert_same_results(alone, pick(many, replicates=[0]), "one lane and five")
-
-
-def test_all_policies_meet_the_same_world() -> None:
-    """A constant arm order: pull n of an arm gives one outcome, whoever pulls."""
-    single = world("beta").take([0]).take([0])  # type: ignore[attr-defined]
-    only = jax.tree.map(lambda x: np.asarray(x)[:, :1], single)
-    results = [
-        jb.simulate(policy, only, jb.Horizon(50), key=KEY, replicates=2, marks=3, engine="scan")
-        for policy in (jb.policies.CUCB(), jb.policies.BudgetedThompson())
-    ]
-    assert_same_results(*results, "two policies with one arm")

@@ -13,6 +13,10 @@ from .worlds import KEY, WORLDS, world
 
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.quick_rows("null_arm")
+@pytest.mark.sample_rows(
+    *("null_arm", "beta", "empirical", "several_resources_and", "delayed", "piecewise"),
+    *("requests_s", "reservoir_of_a_s", "contexts_"),
+)
 def test_environment_keeps_the_contract(
     name: str, record_property: Callable[[str, object], None]
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
-import time
 import warnings
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import pytest
 from scipy import stats as laws
 
 import jaxbandits as jb
-from jaxbandits import draws
+from jaxbandits._engine.setup import lay_out
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.protocol import Policy
 from jaxbandits.environments import AddressedArms, FiniteArms
@@ -104,19 +103,6 @@ def sticky_in_a_branch(self: Any, state: Any, key: Any, view: Any) -> Any:
     )
 
 
-def of_its_own_key(self: Any, state: Any, key: Any, view: Any) -> Any:
-    """One order for all lanes and rounds."""
-    scores = jax.random.uniform(jax.random.key(0), (state.pulls.size,)) / (1 + state.pulls)
-    return state, jnp.argmax(jnp.where(view.available, scores, -1)).astype(jnp.int32)
-
-
-def addressed_by_the_round(self: Any, state: Any, key: Any, view: Any) -> Any:
-    scores = jax.vmap(
-        lambda arm: jax.random.uniform(draws.key(key, view.round, draws.Role.USER, arm))
-    )(jnp.arange(state.pulls.size))
-    return state, jnp.argmax(jnp.where(view.available, scores, -1)).astype(jnp.int32)
-
-
 class Ticks(NamedTuple):
     pulls: Any
     total: Any
@@ -144,21 +130,6 @@ def wrapping() -> Any:
     return with_its_own(Policy, "Wrapping", **brought)()
 
 
-@pytest.mark.parametrize(
-    "right",
-    [
-        policy(select=addressed_by_the_round),
-        jb.policies.BudgetedThompson(),
-        jb.policies.SoftElim(),
-    ],
-)
-@pytest.mark.quick_rows("right0")
-def test_draws_of_the_round_pass(right: Policy) -> None:
-    subject = Subject(right, world("bernoulli"), jb.Horizon(40), KEY)
-    CHECKS["keys_are_addressed_by_the_round"](subject)
-    CHECKS["totals_go_on_beyond_128_units"](subject)
-
-
 RESTS, KEYS = "scores_rest_as_declared", "keys_are_addressed_by_the_round"
 SAME = "a draw with a key that is the same in every round"
 
@@ -175,11 +146,10 @@ SAME = "a draw with a key that is the same in every round"
         (policy(score=of_others, rests=True), RESTS, "`rests` is declared; .* the score of arm ."),
         (policy(select=sticky), KEYS, rf"{SAME}.*test_kit\.py:\d+:\d+ \(sticky\)"),
         (policy(select=sticky_in_a_branch), KEYS, rf"{SAME}.*test_kit\.py"),
-        (policy(select=of_its_own_key), KEYS, "same in every round"),
         (wrapping(), "totals_go_on_beyond_128_units", r"state\.total wraps after 128 rewards and"),
     ],
 )
-@pytest.mark.sample_rows(*(f"policy{i}-" for i in (0, 2, 4, 6, 8)))
+@pytest.mark.sample_rows(*(f"policy{i}-" for i in (0, 2, 6, 8)))
 @pytest.mark.quick_rows("policy0-learns_nothing_from_an_empty_observation-changed the state")
 def test_a_broken_policy_is_caught(policy: Policy, rule: str, message: str) -> None:
     subject = Subject(policy, world("bernoulli"), jb.Horizon(40), KEY)
@@ -337,29 +307,23 @@ def test_a_broken_environment_is_caught(pull: Any, message: str) -> None:
         check_environment(arms(pull), key=KEY)
 
 
-@pytest.mark.parametrize(
-    ("available", "message"),
-    [
-        (lambda self: jnp.ones(2, bool), "instance 1: .* arm 1 is there"),
-        (lambda self: jnp.array([True, False]), "instance 0: .* arm 1 is not there"),
-        (lambda self: jnp.ones(3, bool), r"`available` gives bool\[3\]; it must be bool\[2\]"),
-    ],
-)
-def test_arms_that_are_said_to_be_there_and_are_not_are_caught(
-    available: Any, message: str
-) -> None:
+def test_arms_that_are_said_to_be_there_and_are_not_are_caught() -> None:
     def means(self: Any, arm: Any) -> Any:
         return self.mean_reward[arm], jnp.where(self.present[:][arm], self.mean_cost[arm], -1)
 
-    arms = FiniteArms.bernoulli(
-        [[0.5, 0.7]] * 2, [[0.6, 0.4]] * 2, present=[[True, True], [True, False]]
-    )
-    with pytest.raises(AssertionError, match=message):
-        check_environment(
-            as_a(with_its_own(FiniteArms, available=available, means=means), arms), key=KEY
-        )
-    derived = as_a(with_its_own(FiniteArms, available=AddressedArms.available, means=means), arms)
-    assert check_environment(derived, key=KEY) < 4
+    def told(available: Any) -> Any:
+        present = [[True, True], [True, False]]
+        world = FiniteArms.bernoulli([[0.5, 0.7]] * 2, [[0.6, 0.4]] * 2, present=present)
+        return as_a(with_its_own(FiniteArms, available=available, means=means), world)
+
+    for available, message in (
+        (lambda self: jnp.ones(2, bool), "instance 1: .* arm 1 is there"),
+        (lambda self: jnp.array([True, False]), "instance 0: .* arm 1 is not there"),
+        (lambda self: jnp.ones(3, bool), r"`available` gives bool\[3\]; it must be bool\[2\]"),
+    ):
+        with pytest.raises(AssertionError, match=message):
+            check_environment(told(available), key=KEY)
+    assert check_environment(told(AddressedArms.available), key=KEY) < 4
 
 
 def test_values_that_are_not_the_means_are_caught() -> None:
@@ -433,10 +397,6 @@ def jittered(self: Any, arms: Any) -> Any:
     return arms.reward + np.random.random()
 
 
-def timed(self: Any, arms: Any) -> Any:
-    return arms.reward / time.perf_counter()
-
-
 def noisy_pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
     after, outcome, *rest = FiniteArms.pull(self, state, action, key, round)
     drawn = np.random.default_rng().integers(2, 2**20)
@@ -446,16 +406,15 @@ def noisy_pull(self: Any, state: Any, action: Any, key: Any, round: Any) -> Any:
 TRACED = "traced twice, the program is another one"
 
 
-@pytest.mark.parametrize("drawing", [jittered, timed])
-def test_what_is_frozen_at_the_trace_is_caught(drawing: Any) -> None:
-    subject = Subject(policy(score=drawing), world("bernoulli"), jb.Horizon(40), KEY)
+def test_what_is_frozen_at_the_trace_is_caught() -> None:
+    subject = Subject(policy(score=jittered), world("bernoulli"), jb.Horizon(40), KEY)
     with pytest.raises(AssertionError, match=TRACED):
         rules.a_second_trace_is_the_first(subject)
-    rules.a_second_trace_is_the_first(Subject(MUCB(), world("bernoulli"), jb.Horizon(40), KEY))
     with pytest.raises(AssertionError, match=TRACED):
         check_environment(arms(noisy_pull), key=KEY)
 
 
+@pytest.mark.sample_rows("index")
 @pytest.mark.parametrize(
     "silent",
     [policy(score=none_wanted), with_its_own(RandomisedPolicy, logits=hopeless)()],
@@ -470,22 +429,20 @@ def test_scores_that_want_no_arm_are_caught(silent: Policy) -> None:
 
 
 def test_transposed_means_are_told() -> None:
-    def played(reward: Any, cost: Any) -> Any:
-        world = FiniteArms.bernoulli(reward, cost)
-        return jb.simulate(MUCB(), world, jb.Horizon(5), key=KEY, marks=1)
+    def asked(reward: Any, cost: Any) -> None:
+        lay_out(MUCB(), FiniteArms.bernoulli(reward, cost), jb.Horizon(5), key=KEY)
 
     with pytest.warns(UserWarning, match="3 instances of one arm each"):
-        played([[0.5], [0.4], [0.3]], [[0.9], [0.3], [0.5]])
+        asked([[0.5], [0.4], [0.3]], [[0.9], [0.3], [0.5]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        played([[0.5, 0.4, 0.3]], [[0.9, 0.3, 0.5]])
-        played([0.5], [0.9])
+        asked([[0.5, 0.4, 0.3]], [[0.9, 0.3, 0.5]])
+        asked([0.5], [0.9])
 
 
 def test_a_lane_that_goes_on_after_its_end_is_caught() -> None:
     rule = rules.finished_lanes_are_frozen
     subject = Subject(MUCB(), world("bernoulli"), jb.Horizon(9), KEY)
-    rule(subject)
     ledger = {name: np.copy(x) for name, x in subject.base.ledger.items()}
     ledger["reward"][0, 1, 2, -1] += 1
     altered = dataclasses.replace(subject)
@@ -499,10 +456,6 @@ def test_a_best_rate_that_is_too_low_is_found() -> None:
     half = with_its_own(
         jb.Horizon, "Half", best_rate=lambda self, reward, cost: 0.5 * np.nanmax(reward, axis=1)
     )
-    for constraint, breaks in ((half(rounds=80), True), (jb.Horizon(80), False)):
-        subject = Subject(jb.policies.BGreedy(), world("bernoulli"), constraint, KEY)
-        if breaks:
-            with pytest.raises(AssertionError, match=r"arm \d alone has a mean regret of -\d.* ± "):
-                rules.no_arm_has_a_regret_below_0(subject)
-        else:
-            rules.no_arm_has_a_regret_below_0(subject)
+    subject = Subject(jb.policies.BGreedy(), world("bernoulli"), half(rounds=80), KEY)
+    with pytest.raises(AssertionError, match=r"arm \d alone has a mean regret of -\d.* ± "):
+        rules.no_arm_has_a_regret_below_0(subject)

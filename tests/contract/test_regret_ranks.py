@@ -27,11 +27,12 @@ PACED = jb.TotalBudget([60.0], last_pull="counts", rounds=200)
 RENEWING = jb.Renewing(amount=[5.0, 3.0], every=[2, 4], requests=[8, 12, 0, 20, 9, 11, 5, 15])
 
 ALONE = [p.FixedSplit([[[1.0, 0, 0, 0]], [[0, 0, 1.0, 0]]])]
-LEARNERS = [p.OmegaUCB(rho=0.25), p.BudgetedThompson(), p.UCB1(), *ALONE]
-KNAPSACK = [p.PrimalDualBwK(), p.ThompsonLP(), *ALONE]
+# Benchmarks are what is tried: one who learns and two who do not are enough.
+LEARNERS = [p.OmegaUCB(rho=0.25), *ALONE]
+KNAPSACK = [p.PrimalDualBwK(), *ALONE]
 PACERS = [p.SUAK(c=0.4), p.Pacer(c=0.4)]
 SEEN = [p.LinUCB(), p.LinUCB(price=0.5), *ALONE]
-BY_CONTEXT = [p.LinUCB(), p.LinUCB(price=3.0), p.ContextualPacer(explore=p.Bonus(1.0)), *ALONE]
+BY_CONTEXT = [p.LinUCB(), p.LinUCB(price=3.0), *ALONE]
 
 
 @jb.pytree
@@ -180,13 +181,13 @@ def played(row: tuple[Any, list[Any], Any]) -> tuple[jb.Result, np.ndarray, list
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.quick_rows("contexts, money and rounds", "a table with features", "purses, rounds")
 @pytest.mark.sample_rows(
-    "money",
-    "two",
+    "money, f",
+    "two budgets and",
     "average",
     "changes, m",
     "contexts, m",
     "a table w",
-    "sold",
+    "sold out, m",
     "purses, r",
     "sets, m",
 )

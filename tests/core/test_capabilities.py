@@ -14,7 +14,7 @@ from jaxbandits._engine import leap, merge
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.capabilities import ADDITIVE, ADDRESSED, RESTS, STEADY, has, why_not
 from jaxbandits.core.protocol import post
-from jaxbandits.environments import AddressedArms, Continuum, FiniteArms, Reservoir
+from jaxbandits.environments import Continuum, FiniteArms, Reservoir
 from jaxbandits.policies import (
     MUCB,
     RCB,
@@ -250,18 +250,6 @@ class BudgetOrHorizon(jb.Horizon):
 
 
 @jb.pytree
-class WithEvents(FiniteArms):
-    def pull(self, state: Any, action: Any, key: Any, round: Any) -> Any:
-        state, outcome, feedback, empty = super().pull(state, action, key, round)
-        return (
-            state,
-            outcome._replace(events={"wins": (outcome.reward > 0).astype(jnp.int32)}),
-            feedback,
-            empty,
-        )
-
-
-@jb.pytree
 class Halved(FiniteArms):
     """Says that its outcomes are addressed, and they are not those that it plays."""
 
@@ -273,22 +261,6 @@ class Halved(FiniteArms):
             reward=outcome.reward // 2, expected_reward=outcome.expected_reward // 2
         )
         return state, outcome, feedback._replace(reward=feedback.reward // 2), empty
-
-
-@pytest.mark.integration
-@pytest.mark.slow
-def test_only_a_promise_that_counts_leaps_and_the_others_say_why() -> None:
-    assert both(Plain(), arms(), BUDGET, "leap").about.why_scan is None
-    again = "played round by round, because .* overrides"
-    with pytest.warns(UserWarning, match=again):
-        assert "overrides score" in both(mixed(Sinking)(), arms(), BUDGET, "scan").about.why_scan
-    with pytest.raises(jb.InputError, match="engine: 'leap' given, but Falling overrides score"):
-        jb.simulate(mixed(Sinking)(), arms(), BUDGET, key=KEY, engine="leap")
-    with pytest.warns(UserWarning, match=again):
-        auto = both(MUCB(), arms(WithEvents), BUDGET, "scan")
-    assert (auto.count("wins").values == auto.reward.values).all()
-    with pytest.warns(UserWarning, match="because Refill overrides charge"):
-        both(MUCB(), arms(), Refill(rounds=60), "scan")
 
 
 def test_a_lane_that_ends_before_its_clock_is_played_round_by_round() -> None:
@@ -413,36 +385,3 @@ def test_a_forgotten_method_is_named_before_anything_runs() -> None:
     for policy, world, constraint, message in cases:
         with pytest.raises(jb.InputError, match=message):
             jb.simulate(policy, world, constraint, key=KEY)
-
-
-@jb.pytree
-class Priced(AddressedArms):
-    """Two arms with a cost in each of two resources, and nothing else written."""
-
-    cost: Any = jb.leaf()
-    several: int | None = jb.static(default=2)
-
-    @property
-    def spec(self) -> Any:
-        return jb.environments.FiniteSpec(2, self.several)
-
-    def means(self, arm: Any) -> Any:
-        return self.cost[arm, 0], self.cost[arm]
-
-    def outcome(self, key: Any, arm: Any, n: Any) -> Any:
-        return self.means(arm)
-
-    def values(self) -> Any:
-        return ticks.to_units(self.cost[..., 0]), ticks.to_units(self.cost)
-
-
-def test_a_world_by_address_may_have_several_costs_and_is_blamed_itself() -> None:
-    cost = np.full((1, 2, 2), ticks.ONE // 4, np.int32)
-    assert check_environment(Priced(cost), key=KEY) == 0
-    budget = jb.TotalBudget([5.0, 3.0], last_pull="counts", rounds=50)
-    for world in (Priced(cost), jb.environments.WithNullArm(Priced(cost))):
-        result = jb.simulate(jb.policies.FixedSplit([1, 1]), world, budget, key=KEY, marks=1)
-        assert result.rounds.item() == 12
-    wrong = jb.environments.WithNullArm(Priced(cost, several=None))
-    with pytest.raises(jb.InputError, match=r"^Priced\.pull: it must give .* '1/cost': shapes"):
-        jb.simulate(jb.policies.FixedSplit([1, 1]), wrong, jb.Horizon(5), key=KEY)

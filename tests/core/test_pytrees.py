@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from typing import Any
 
 import jax
@@ -11,7 +10,6 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import policies
 from jaxbandits.core.pytrees import leaf, pytree, static, walk
 from jaxbandits.policies.base import IndexPolicy
 
@@ -39,23 +37,6 @@ def test_classes_with_the_same_fields_differ() -> None:
     assert first != second
     assert first == jax.tree.structure(One(width=3.0))
     assert first != jax.tree.structure(One(width=2.0, kind="b"))
-
-
-def test_the_policies_of_the_library_differ() -> None:
-    kinds = [
-        kind
-        for _, kind in inspect.getmembers(policies, inspect.isclass)
-        if dataclasses.is_dataclass(kind)
-    ]
-    plain = [
-        kind
-        for kind in kinds
-        if all(f.default is not dataclasses.MISSING for f in dataclasses.fields(kind))
-    ]
-    structures = [jax.tree.structure(kind()) for kind in plain]
-    assert len(plain) > 12
-    for i, structure in enumerate(structures):
-        assert structure not in structures[:i], f"{plain[i].__name__} is taken for another"
 
 
 def test_leaves_static_fields_and_paths_survive() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import jax
 import numpy as np
@@ -64,11 +63,3 @@ def test_a_spec_that_the_policy_does_not_play_is_refused() -> None:
     odd = pytree(Odd)(**{f.name: getattr(world, f.name) for f in dataclasses.fields(world)})
     with pytest.raises(jb.InputError, match="FiniteSpec, but Odd offers a str"):
         jb.simulate(policies.UCB1(), odd, jb.Horizon(5), key=jax.random.key(0))
-
-
-@pytest.mark.parametrize("policy", [policies.EpsilonFirst(), policies.KUBE(), policies.SUAK(c=0.4)])
-def test_what_is_left_must_be_told(policy: Any) -> None:
-    arms = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
-    world = jb.environments.WithNullArm(arms)
-    with pytest.raises(jb.InputError, match="constraint: it does not report what is left"):
-        jb.simulate(policy, world, jb.Horizon(5), key=jax.random.key(0))

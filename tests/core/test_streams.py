@@ -64,16 +64,6 @@ def test_every_address_is_what_the_table_says() -> None:
     )
 
 
-def test_the_same_address_gives_the_same_bits_in_every_surrounding() -> None:
-    key = key_of(1, 2)
-    alone = np.stack([np.asarray(streams.words(key, 9, arm)) for arm in range(5)])
-    batch = jax.vmap(lambda arm: streams.words(key, jnp.int32(9), arm))(
-        jnp.arange(5, dtype=jnp.int32)
-    )
-    jitted = jax.jit(lambda key: jnp.stack([streams.words(key, 9, arm) for arm in range(5)]))(key)
-    assert np.array_equal(alone, batch) and np.array_equal(alone, jitted)
-
-
 def test_distinct_addresses_give_distinct_bits() -> None:
     """All draws of a small experiment: 2¹³ 64-bit values repeat with probability 2⁻³⁹."""
     root, draws = (0, 7), []

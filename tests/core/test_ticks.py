@@ -140,16 +140,6 @@ def test_budgets_round_down(units: float) -> None:
     assert Fraction(granted, ONE) <= Fraction(units) < Fraction(granted + 1, ONE)
 
 
-def test_operations_are_elementwise() -> None:
-    a = np.array([[-5, 7], [2 * ONE - 1, 3]], np.int64)
-    x = np.array([[9, -8], [1, ONE]], np.int32)
-    wide = Total(*(jnp.asarray(part) for part in ticks.split(a)))
-    assert np.array_equal(ticks.join(ticks.add(wide, jnp.asarray(x))), a + x)
-    assert np.array_equal(
-        ticks.join(ticks.times(jnp.abs(jnp.asarray(x)), jnp.full((2, 2), 3, jnp.int32))), 3 * abs(x)
-    )
-
-
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 32, 64, 65])
 def test_prefix_sums_by_parts_are_those_of_the_plain_definition(n: int) -> None:
     x = np.random.default_rng(n).integers(-(2**24), 2**24, (5, n)).astype(np.int32)

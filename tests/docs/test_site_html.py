@@ -34,13 +34,6 @@ def copied(page: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", NOT_COPIED.sub("", block[1])))
 
 
-def test_what_is_wrong_with_a_page_is_seen() -> None:
-    page = '<link rel="canonical" href="https://here/a.html"><script src="https://elsewhere/x.js">'
-    page += '<pre><span class="gp">&gt;&gt;&gt; </span><span class="n">x</span> = 1\n'
-    page += '<span class="go">1</span></pre>'
-    assert fetched(page) == ["https://elsewhere/x.js"] and copied(page) == "x = 1\n"
-
-
 @pytest.mark.integration
 @pytest.mark.skipif(importlib.util.find_spec("furo") is None, reason="no tools of the site: [docs]")
 def test_the_built_site() -> None:

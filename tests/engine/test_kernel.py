@@ -243,6 +243,7 @@ def swapped_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "_table", table)
 
 
+@pytest.mark.sample_rows("wrong_gather", "no_end")
 @pytest.mark.parametrize("mutant", [wrong_gather, no_end, swapped_lanes])
 def test_what_is_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch, mutant: Any) -> None:
     mutant(monkeypatch)

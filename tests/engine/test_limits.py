@@ -174,13 +174,6 @@ def test_rounds_that_a_total_can_hold(policy, world, largest):
     assert laid_out(policy, world, jb.Horizon(largest + 1), max_rounds=5).tasks[0].cap[0] == 5
 
 
-def test_the_largest_total_is_one_that_two_limbs_hold():
-    bound, count = 100 * ticks.ONE, (2**31 - 1) // 100
-    for sign in (1, -1):
-        assert ticks.join(ticks.split(np.int64(sign * bound * count))) == sign * bound * count
-    assert ticks.join(ticks.split(np.int64(bound * (count + 1)))) != bound * (count + 1)
-
-
 def test_penalties():
     assert penal(100.0).spec.penalties == (100.0,)
     for wrong in (100.1, 1e-9, -1.0):

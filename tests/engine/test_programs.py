@@ -68,24 +68,22 @@ def test_handed_out_lanes_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_file_is_of_one_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers share it; static fields, engines, constraints and the source have others."""
     several = [
-        lambda: digest_of(OmegaUCB(rho=0.25), engine="scan"),
-        lambda: digest_of(OmegaUCB(rho=0.5), engine="scan"),
-        lambda: digest_of(OmegaUCB(rho=0.5), engine="scan", key=jax.random.key(2)),
+        lambda: digest_of(MUCB(alpha=0.25), engine="scan"),
+        lambda: digest_of(MUCB(alpha=0.5), engine="scan"),
+        lambda: digest_of(MUCB(alpha=0.5), engine="scan", key=jax.random.key(2)),
     ]
     assert len({run() for run in several}) == 3 and len(files(folder)) == 1
+    forfeits = jb.TotalBudget(30.0, last_pull="forfeits")
     different = [
-        lambda: digest_of(OmegaUCB(rho=0.25), engine="leap"),
-        lambda: digest_of(
-            OmegaUCB(rho=0.25), jb.TotalBudget(30.0, last_pull="forfeits"), engine="scan"
-        ),
-        lambda: digest_of(OmegaUCB(rho=0.25), jb.Horizon(30), engine="scan"),
-        lambda: digest_of(MUCB(), engine="scan"),
+        lambda: digest_of(MUCB(alpha=0.25), engine="leap"),
+        lambda: digest_of(MUCB(alpha=0.25), forfeits, engine="scan"),
+        lambda: digest_of(UCB1(), engine="scan"),
     ]
     for number, run in enumerate(different):
         run()
         assert len(files(folder)) == 2 + number
-    digest_of(MUCB(), engine="scan", replicates=40)
-    assert len(files(folder)) == 6
+    digest_of(UCB1(), engine="scan", replicates=40)
+    assert len(files(folder)) == 5
 
 
 def test_other_source_has_other_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,8 +80,8 @@ def test_the_most_that_can_be_bought() -> None:
 
 
 def test_a_capped_world_pays_what_an_exhaustive_search_says() -> None:
-    """200 tiny instances: no policy earns more, and who knows the ratios as much."""
-    rng, instances, replicates = np.random.default_rng(49), 200, 400
+    """60 tiny instances: no policy earns more, and who knows the ratios as much."""
+    rng, instances, replicates = np.random.default_rng(49), 60, 400
     reward, cost = rng.uniform(0.05, 0.95, (2, instances, 3))
     caps, budget = rng.integers(0, 6, (instances, 3)), rng.integers(1, 5, instances)
     arms = FiniteArms.bernoulli(reward, cost)
@@ -216,7 +216,7 @@ ROWS: list[tuple[Policy, str, Constraint]] = [
 @pytest.mark.parametrize(
     ("policy", "name", "constraint"), ROWS, ids=[contract.policy_name(row[0]) for row in ROWS]
 )
-@pytest.mark.quick_rows("EpsilonFirst", "PrimalDualTwoPhase")
+@pytest.mark.quick_rows("EpsilonFirst")
 @pytest.mark.sample_rows("EpsilonFirst", "PrimalDualTwoPhase", "ArmIncreasing", "InFlight")
 def test_no_policy_pulls_a_closed_arm(policy: Policy, name: str, constraint: Constraint) -> None:
     """No lane is invalid, no stock is oversold, and arms closed for good do not end what can go on."""

@@ -141,38 +141,6 @@ def test_the_benchmark_is_the_value_of_the_linear_program() -> None:
                 assert of_x == pytest.approx(must, rel=1e-7), (segments, arms, null, x)
 
 
-@pytest.mark.integration
-@pytest.mark.filterwarnings("ignore:.*round_cap")
-def test_no_lane_of_any_policy_has_a_regret_below_0() -> None:
-    """200 worlds with random costs, with and without null arm, at every mark."""
-    rng, worlds, budget = np.random.default_rng(55), 200, jb.TotalBudget(20.0, last_pull="counts")
-    reward, cost = rng.random((2, 4, worlds, 3))
-    at = np.sort(rng.permuted(np.tile(np.arange(2, 90), (worlds, 1)), axis=1)[:, :3], axis=1)
-    parts = [FiniteArms.bernoulli(r, 0.02 + 0.98 * c) for r, c in zip(reward, cost, strict=True)]
-    for null in (False, True):
-        moving = Piecewise.of([WithNullArm(part) for part in parts] if null else parts, at=at)
-        policies = [
-            Schedule(*moving.best_schedule(budget)),
-            Schedule([1], [0]),
-            Schedule([1, 30], [1, 2]),
-        ]
-        result = jb.simulate(
-            policies, moving, budget, key=KEY, replicates=50, marks=4, max_rounds=2000
-        )
-        assert result.regret.shape == (3, worlds, 50, 4)
-        assert float(result.regret.min()) >= -(2.0**-23)
-        assert result.fixed_regret.values[1:2].min() >= -(2.0**-23)  # of one arm alone
-        share = result.regret.values[0, ..., -1].mean() / result.reward.values[0, ..., -1].mean()
-        assert share < 0.01  # and who plays the program loses next to nothing
-        if null:  # then V(B) bounds the mean of any policy, up to the last pull
-            ready = budget.prepare(moving)
-            bound = moving.benchmarks(ready, np.full((worlds, 1), 21.0))["moving"](
-                np.arange(worlds), np.full((worlds, 1), 21.0)
-            )[:, 0]
-            final = result.reward.values[..., -1]
-            assert (final.mean(-1) <= bound + 4 * final.std(-1) / np.sqrt(50)).all()
-
-
 def test_luck_with_random_costs_is_no_regret_below_0() -> None:
     """One arm plays the best there is, though luck takes it to the cheap segment beyond V(B)."""
     only, budget = Schedule([1], [0]), jb.TotalBudget(40.0, last_pull="counts")

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import optimize
 
 import jaxbandits as jb
 from jaxbandits.environments import ContextualArms, Gaussian, Rows, WithNullArm
 from jaxbandits.environments.table import context_values
 from jaxbandits.gradients import contextual, score_function
+from tests.numerics.test_fluid import solved
 
 ROWS = np.array([[-1.0], [1.0]])
 
@@ -46,13 +46,7 @@ def means(theta: np.ndarray, link: str) -> np.ndarray:
 
 
 def best(r: np.ndarray, c: np.ndarray, limits: np.ndarray) -> float:
-    """max E r with E c ≤ b, a general solver's."""
-    n, k = r.shape
-    once = np.kron(np.eye(n), np.ones(k))
-    table = np.vstack([c.reshape(n * k, -1).T / n, once])
-    return -optimize.linprog(
-        -r.ravel() / n, table, np.append(limits, np.ones(n)), method="highs"
-    ).fun
+    return solved(r, c, limits)[0]
 
 
 def expected_regret(

@@ -82,7 +82,7 @@ def against_highs(count: int, seed: int) -> int:
 
 
 def test_programs_against_highs() -> None:
-    assert against_highs(12, seed=0) == 540
+    assert against_highs(5, seed=0) == 225
 
 
 # A hundred thousand of each, in four minutes:
@@ -156,29 +156,13 @@ def over_six_decades(count: int, seed: int) -> int:
 
 
 def test_prices_over_six_decades_against_highs() -> None:
-    assert over_six_decades(6, seed=0) == 324
+    assert over_six_decades(3, seed=0) == 162
 
 
 @pytest.mark.integration
 def test_many_programs_over_six_decades_against_highs() -> None:
     count = int(os.environ.get("PROGRAMS", "300"))
     assert over_six_decades(count, seed=1) == 54 * count
-
-
-def test_one_resource_and_time_are_a_single_arm_or_a_pair() -> None:
-    rng = np.random.default_rng(3)
-    mu, rho, c = (
-        x.astype(np.float32) for x in (rng.random((500, 6)), rng.random((500, 6)), rng.random(500))
-    )
-    rows = np.stack([rho, np.ones_like(rho)], axis=1)
-    vertices = jax.jit(jax.vmap(lp.simplex))(mu, rows, np.stack([c, np.ones_like(c)], axis=1))
-    best = jax.jit(jax.vmap(lp.best_mixture))(mu, rho, c)
-    np.testing.assert_allclose(vertices.value, best.value, rtol=2e-6)
-    x = solution(jax.device_get(vertices), 6)
-    pair = np.zeros((500, 7))
-    for arm, share in ((best.high, best.weight), (best.low, 1 - best.weight)):
-        np.add.at(pair, (np.arange(500), np.asarray(arm)), np.asarray(share))
-    np.testing.assert_allclose(x, pair[:, :6], atol=2e-4)
 
 
 def test_further_arms_that_do_not_exist_and_the_batch_change_no_bit() -> None:

@@ -224,3 +224,15 @@ def test_z_rcucb_explores_in_its_last_round_and_not_after() -> None:
         arm, limit = (np.asarray(x)[:, place] for x in steps.action)
         is_it.append((arm == pair.arm) & (limit == pair.limit))
     assert not is_it[0].all() and is_it[1].all()
+
+
+def test_kaplan_meier_has_the_textbook_s_numbers() -> None:
+    """6-MP remission times (Freireich et al. 1963), ties with censored times at 6 and 10."""
+    exceeded = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
+    history = [twins.Round(float(x), 0.0, np.inf, np.nan) for x in exceeded]
+    history += [
+        twins.Round(40.0, 0.0, float(x), float(x)) for x in (6, 6, 6, 7, 10, 13, 16, 22, 23)
+    ]
+    times = (5.9, 6.0, 7.0, 10.0, 13.0, 16.0, 22.0, 23.0, 35.0)
+    table = [1.0, 0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448, 0.448]
+    assert [twins.kaplan_meier(history, x) for x in times] == pytest.approx(table, abs=5.1e-4)

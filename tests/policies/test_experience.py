@@ -72,22 +72,6 @@ def test_engines_agree_and_the_world_counts_its_own_pulls() -> None:
     assert (scan.pulls.values <= [30, 60, 500]).all() and (scan.pulls.values == 30).any()
 
 
-@pytest.mark.integration
-def test_who_knows_more_loses_less() -> None:
-    """Ten thousand earlier pulls of the arms' own means: an eighth of the regret."""
-    mean, cost = ARMS.values()
-    history = History.of(np.full((2, 3), 10_000), np.rint(10_000 * mean), np.rint(10_000 * cost))
-    policies = [
-        jb.policies.OmegaUCB(rho=0.25),
-        experienced(jb.policies.OmegaUCB(rho=0.25), history),
-    ]
-    regret = jb.simulate(policies, ARMS, BUDGET, key=KEY, replicates=64, marks=1).regret.values[
-        ..., 0
-    ]
-    saved = (regret[0] - regret[1]).mean(axis=0)
-    assert saved.mean() > 5 * saved.std(ddof=1) / 8 and regret[1].mean() < regret[0].mean() / 8
-
-
 def twin(size: int, later: int, rounds: int) -> tuple[list[int], list[float]]:
     """UCB1 told by batches, open pulls counted at their arm's means (unknown: as nothing)."""
     lane = jb.rollout(

@@ -181,8 +181,8 @@ def test_the_twin_of_a_window() -> None:
     assert decisions_agree(steps, lambda s, t: float(s >= t - 40), 4, lambda t, w: min(t, 41)) > 300
 
 
-@pytest.mark.parametrize("gamma", [0.97, 0.6])
-def test_the_twin_of_a_discount_per_round(gamma: float) -> None:
+def test_the_twin_of_a_discount_per_round() -> None:
+    gamma = 0.97
     steps = lane_of(Discounted(OmegaUCB(), gamma=gamma))
     clear = decisions_agree(
         steps, lambda s, t: gamma ** (t - 1 - s), 4, lambda t, w: 1 + w.sum(), tolerance=2e-3

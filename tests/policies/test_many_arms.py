@@ -14,7 +14,7 @@ import pytest
 import jaxbandits as jb
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import Status
-from jaxbandits.environments import Reservoir, uniform_outcome
+from jaxbandits.environments import uniform_outcome
 from jaxbandits.policies import (
     RCB,
     ArmIncreasing,
@@ -34,6 +34,7 @@ from jaxbandits.policies import (
 )
 from jaxbandits.policies.base import evaluate_arms, evaluate_state
 from jaxbandits.testing import assert_same_results, episode
+from tests.environments.test_reservoir import reservoir
 from tests.policies.reference import budgeted
 from tests.policies.reference import infinite as twins
 from tests.policies.reference.budgeted import Floats, Seen
@@ -41,10 +42,6 @@ from tests.policies.test_against_twins import SEEN_F, state_f
 
 KEY = jax.random.key(90)
 FORFEITS = "forfeits"
-
-
-def reservoir(capacity: int = 24, instances: int = 2, **changes: Any) -> Reservoir:
-    return Reservoir.ratio(jax.random.key(5), instances=instances, capacity=capacity, **changes)
 
 
 # --- the twins ----------------------------------------------------------------------------------------------------
@@ -210,24 +207,6 @@ def grow(room: int, budget: float = 60.0) -> jb.Result:
 
 
 @pytest.mark.integration
-def test_a_full_set_ends_the_lane_says_so_and_is_a_prefix_of_a_larger_run() -> None:
-    with pytest.warns(UserWarning, match="status capacity.*rerun with more"):
-        small = grow(8)
-    assert (small.ended[1] == Status.CAPACITY).all() and (small.ended[0] == Status.EXHAUSTED).all()
-    assert (small.rounds.values[1, ..., -1] == 64).all(), "eight arms serve until round 64 of √t"
-    large = grow(64)
-    assert (large.ended == Status.EXHAUSTED).all()
-    for name in ("rounds", "reward", "spent"):
-        assert np.array_equal(small.ledger[name][0], large.ledger[name][0]), (
-            "lanes with room enough are the same"
-        )
-    short = episode(rcb_air(1.0), reservoir(8), jb.Horizon(64), KEY, 64)
-    long = episode(rcb_air(1.0), reservoir(64), jb.Horizon(64), KEY, 64)
-    assert np.array_equal(short.action, long.action)
-    assert np.array_equal(short.outcome.reward, long.outcome.reward)
-
-
-@pytest.mark.integration
 def test_rerun_larger() -> None:
     rooms: list[int] = []
 
@@ -255,14 +234,3 @@ def result_without_room(result: jb.Result) -> jb.Result:
     pulls = result.final["pulls"]
     assert not pulls[..., 16:].any()
     return dataclasses.replace(result, final={**result.final, "pulls": pulls[..., :16]})
-
-
-def play(policy: Any, budget: float = 10.0) -> jb.Result:
-    arms = Reservoir.ratio(jax.random.key(0), instances=2, capacity=4)
-    return jb.simulate(policy, arms, jb.TotalBudget(budget, last_pull=FORFEITS), key=KEY)
-
-
-def test_a_budget_below_one_pull_is_forfeited() -> None:
-    result = play(rcb_i(2**-20, 1.0), budget=2**-20)
-    assert (result.reward.values == 0).all() and (result.spent.values[..., -1] == 2**-20).all()
-    assert set(result.status.values.ravel()) == {"exhausted"}

@@ -258,21 +258,21 @@ def test_warnings_in_clear_words() -> None:
             lay_out(policy, world, jb.TotalBudget(5.0, last_pull="forfeits"), key=KEY)
         return [str(w.message) for w in caught]
 
-    good = [[600.0, 600.0]]
-    (line,) = messages(SinglePhaseBZoom(budget=5.0, lam=0.2, lipschitz=good))
-    assert (
-        "lam: 0.2 is above the smallest mean cost 0.1 found on a grid in instance 1 (1 of 2 instances)"
-        in line
-    )
-    (line,) = messages(SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=[[600.0, 20.0]]))
-    assert re.search(
-        r"lipschitz: 20 is below the largest slope 1[78]\d.* in instance 1 \(1 of 2 instances\)",
-        line,
-    )
-    (line,) = messages(SinglePhaseZooming(budget=5.0, lam=0.1, lipschitz=0.01))
-    assert "lipschitz: 0.01 is below the largest slope 0.05" in line
-    (line,) = messages(HOO(lam=0.7, nu=1.0))
-    assert "HOO.lam: 0.7 is above the smallest mean cost 0.5" in line
+    good, where = [[600.0, 600.0]], r".* in instance 1 \(1 of 2 instances\)"
+    for policy, words in (
+        (
+            SinglePhaseBZoom(budget=5.0, lam=0.2, lipschitz=good),
+            rf"lam: 0\.2 is above .* 0\.1{where}",
+        ),
+        (
+            SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=[[600.0, 20.0]]),
+            rf"lipschitz: 20 is below the largest slope 1[78]\d{where}",
+        ),
+        (SinglePhaseZooming(budget=5.0, lam=0.1, lipschitz=0.01), "0.01 is below .* slope 0.05"),
+        (HOO(lam=0.7, nu=1.0), "HOO.lam: 0.7 is above the smallest mean cost 0.5"),
+    ):
+        (line,) = messages(policy)
+        assert re.search(words, line)
     assert messages(SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=good)) == []
 
 

@@ -75,7 +75,6 @@ def test_over_instances_each_counts_with_its_mean() -> None:
 
 
 def test_over_is_said_by_the_caller() -> None:
-    """On the same numbers the two meanings are an interval of 10 and one of 0.2."""
     defaults = {
         name: inspect.signature(getattr(jb.statistics, name)).parameters
         for name in jb.statistics.__all__
@@ -86,10 +85,6 @@ def test_over_is_said_by_the_caller() -> None:
         if "over" in parameters
     }
     assert len(defaults) == 11 and set(defaults.values()) == {inspect.Parameter.empty}, defaults
-    x = array(np.arange(8.0)[:, None] * 4 + symmetric(8, 6) / 10, "instance", "replicate")
-    over_instances, over_runs = mean(x, over="instance"), mean(x, over="replicate")
-    assert over_instances.value == pytest.approx(over_runs.value)
-    assert over_instances.high - over_instances.low > 20 * (over_runs.high - over_runs.low)
 
 
 def names(warnings: tuple[str, ...]) -> set[str]:
@@ -107,11 +102,6 @@ def near(share: float, size: int, level: float = 0.95) -> bool:
     return abs(share - level) < 0.01 + 3.5 * math.sqrt(level * (1 - level) / size)
 
 
-def test_an_estimate_in_words() -> None:
-    estimate = mean(np.r_[stats.norm.ppf((np.arange(40) + 0.5) / 40)] + 3, over="instance")
-    assert estimate.warnings == () and estimate.units == 40 and str(estimate).startswith("3 (2.68")
-
-
 @pytest.mark.parametrize("skew", [0.0, 0.02, 0.3, -1.1])
 def test_the_correction_is_the_inverse_of_halls_transformation(skew: float) -> None:
     critical, a = np.linspace(-4, 4, 9), 0.95 * skew
@@ -127,16 +117,6 @@ def test_means_cover_skewed_laws() -> None:
     assert estimate.value.dims == ("experiment",) and near(holds(estimate, 1.0), 4000)
     t = stats.t.ppf(0.975, 19) * x.std(0, ddof=1) / math.sqrt(20)
     assert np.mean(abs(x.mean(0) - 1) <= t) < 0.93  # Student's does not
-
-
-def test_means_over_given_instances_with_two_runs_each_cover() -> None:
-    rng = np.random.default_rng(2)
-    x = rng.exponential(size=(19, 2, 2000)) + 100 * np.arange(19)[:, None, None]
-    estimate = mean(array(x, "instance", "replicate", "experiment"), over="replicate")
-    assert 0.94 < holds(estimate, 901.0) < 0.98 and estimate.units == 38
-    assert (
-        abs(estimate.high - estimate.low).mean() < 2
-    )  # the spread between instances does not count
 
 
 @pytest.mark.parametrize("q", [0.5, 0.9])
@@ -279,16 +259,6 @@ def test_it_is_the_studentised_bootstrap_by_hand() -> None:
     expected = x.mean() - np.quantile(t, [0.95, 0.05]) * x.std(ddof=1) / 6
     np.testing.assert_allclose([interval.low, interval.high], expected, atol=0.05)
     assert interval.high - x.mean() > 1.3 * (x.mean() - interval.low)  # it follows the skew
-
-
-def test_coverage_over_instances_is_that_asked_for() -> None:
-    x = np.random.default_rng(2).normal(size=(400, 60))
-    assert near(
-        holds(
-            bootstrap_interval(array(x, "experiment", "instance"), resamples=600, over="instance")
-        ),
-        400,
-    )
 
 
 def test_runs_of_given_instances_are_resampled_within_each() -> None:

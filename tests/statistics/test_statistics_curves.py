@@ -64,25 +64,14 @@ def test_recommendation_in_words():
     common = np.random.default_rng(0).normal(0, 10, 20)
     wiggle = np.random.default_rng(1).normal(0, 0.1, (5, 20))
 
-    def curve_of(means, values=grid):
-        return of_runs(np.array(means)[:, None] + common + wiggle, values)
-
-    assert (
-        curve_of([9, 1.01, 1, 1.02, 9]).recommendation()
-        == "rho = 0.3; not clearly worse: 0.2 to 0.4"
-    )
-    assert (
-        curve_of([9, 5, 1, 5, 9]).recommendation()
-        == "rho = 0.3, clearly better than every other value"
-    )
-    assert (
-        curve_of([1.01, 9, 1, 1.02, 9]).recommendation()
-        == "rho = 0.3; not clearly worse: 0.1 and 0.3 to 0.4"
-    )
-    assert (
-        curve_of([9, 1.01, 1, 1.02, 9], grid[::-1]).recommendation()
-        == "rho = 0.3; not clearly worse: 0.2 to 0.4"
-    )
+    for means, values, words in (
+        ([9, 1.01, 1, 1.02, 9], grid, "; not clearly worse: 0.2 to 0.4"),
+        ([9, 5, 1, 5, 9], grid, ", clearly better than every other value"),
+        ([1.01, 9, 1, 1.02, 9], grid, "; not clearly worse: 0.1 and 0.3 to 0.4"),
+        ([9, 1.01, 1, 1.02, 9], grid[::-1], "; not clearly worse: 0.2 to 0.4"),
+    ):
+        curve = of_runs(np.array(means)[:, None] + common + wiggle, values)
+        assert curve.recommendation() == f"rho = 0.3{words}"
     same = of_runs(np.tile([2.0, 1.0, 4.0], (3, 1)), [0.1, 0.2, 0.3])
     assert same.recommendation() == "all values of rho are equal: the same regret in every run"
     single = of_runs(np.array([[2.0], [1.0]]), [0.1, 0.2])
