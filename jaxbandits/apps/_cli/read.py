@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from jaxbandits.apps._cli.compare import FORMATS, READING, READING_TABLE, READING_TYPES
+from jaxbandits.apps._cli.compare import FORMATS, READING_TABLE, READING_TYPES
 from jaxbandits.apps._cli.console import Parser, say
 from jaxbandits.tools import Table, count_of, line
 
@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     """Show the file; the exit code is 0."""
     from jaxbandits.apps.comparison import read_arms
     from jaxbandits.apps.comparison.intervals import interval_names
+    from jaxbandits.apps.comparison.request import READING
 
     table = read_arms(arguments.file, **{name: getattr(arguments, name) for name in READING})
     instances, arms = table.instances, sum(len(instance.arms) for instance in table.instances)
