@@ -259,12 +259,13 @@ def _roles(titles: Sequence[str], columns: Mapping[str, Any]) -> tuple[dict, dic
     for key, given in columns.items():
         role, found = _ROLES[key], list[list[int]]()
         is_joined = len(given) == 1 and _key(given[0]) not in keys
+        number = "1" if role == "pulls" else r"(?=.*[1-9])\d*\.?\d+"
         for part in given[0].split("+") if is_joined else given:
             same = [n for n, x in enumerate(titles) if x.strip() == part.strip()]
             found.append(same or [n for n, x in enumerate(keys) if x == _key(part)])
         if all(len(x) == 1 for x in found):
             at[role] = [x[0] for x in found]
-        elif re.fullmatch("1" if role == "pulls" else r"(?=.*[1-9])\d*\.?\d+", "+".join(given)):
+        elif any(role in x for x in _KINDS.values()) and re.fullmatch(number, "+".join(given)):
             constant[role] = float(given[0])
         else:
             return at, constant, "", key
@@ -317,8 +318,7 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
         raise sheet.error("there is a header but no rows; it must have at least two arms")
     # The first filled cell of each row; of a log at its ends, for a prompt may begin so
     first = sheet.cells[texts].replace("", np.nan).bfill(axis=1).iloc[:, :1].fillna("")
-    if sheet.kind == "log":
-        first.iloc[1:-3] = ""
+    first.iloc[1 : -3 if sheet.kind == "log" else 1] = ""
     for _, column in (*sheet.cells[[*names]].items(), *first.items()):
         for text in filter(_TOTAL.fullmatch, column.unique()):
             say = f"--drop {shlex.quote(text)} leaves it out"
@@ -593,8 +593,8 @@ def _instance(kind: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: list[fl
         if kind == "log":
             log = tuple((reward, cost) for _, reward, cost in each)
         daily = tuple(Daily(*x) for x in each) if kind == "counts" and is_summed else None
-        sums = (arms[x].to_numpy() for x in _AMOUNTS)
-        evidence = Evidence(kind, *sums, bool(whole), daily, len(days))
+        pulled, value, spent = (arms[x].to_numpy() for x in _AMOUNTS)
+        evidence = Evidence(kind, pulled, value, spent, bool(whole), daily, len(days))
     names = str(arms["instance"].iloc[0]), tuple(arms["name"])
-    means = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
-    return Instance(*names, *means, *bounds, log, evidence)
+    reward, cost = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
+    return Instance(*names, reward, cost, bounds[0], bounds[1], log, evidence)
