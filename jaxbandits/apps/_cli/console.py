@@ -218,5 +218,6 @@ def _run(argv: list[str]) -> int:
     module: Any = importlib.import_module(f"{__package__}.{job}")
     arguments = module.parser().parse(argv[1:])
     arguments.job = job
-    keep_programs()
+    if job != "read":  # which compiles nothing, and does not wait for jax
+        keep_programs()
     return module.run(arguments, argv)

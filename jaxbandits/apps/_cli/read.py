@@ -32,9 +32,9 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     """Show the file; the exit code is 0."""
     from jaxbandits.apps.comparison import read_arms
     from jaxbandits.apps.comparison.intervals import interval_names
-    from jaxbandits.apps.comparison.request import READING
 
-    table = read_arms(arguments.file, **{name: getattr(arguments, name) for name in READING})
+    reading = {x: y for x, y in vars(arguments).items() if x not in ("file", "job")}
+    table = read_arms(arguments.file, **reading)
     instances, arms = table.instances, sum(len(instance.arms) for instance in table.instances)
     several = f", {count_of(len(instances), 'instance')}" if len(instances) > 1 else ""
     head = [f"read {arguments.file}: {table.kind}{several}, {arms:,} arms"]
