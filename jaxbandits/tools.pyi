@@ -22,6 +22,7 @@ from .core.checks import number as number
 from .core.checks import positive_number as positive_number
 from .core.checks import processor as processor
 from .core.checks import quoted as quoted
+from .core.checks import refuse as refuse
 from .core.checks import refuse_misfit as refuse_misfit
 from .core.checks import whole_number as whole_number
 from .core.fingerprint import is_users as is_users

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbandits.apps._cli.console import Parser, check_folder, listed, option_name, refused, say
+from jaxbandits.apps._cli.console import Parser, check_folder, listed, refused, say
 from jaxbandits.apps.comparison.names import NAMES
 from jaxbandits.core import bad
 from jaxbandits.tools import nearest
@@ -32,16 +32,8 @@ The arms file is a CSV file; these headers are recognised; for others name the c
 A column `instance` holds several problems in one file. If columns are not known, the message has all of them, and a
 command with a guess in each place: --columns 'name=Campaign,pulls=Clicks,reward=Conv.,cost=Amount'.
 """
-READING = ("columns", "drop", "wide", "decimal", "encoding")
-FILES = [
-    "regret.png",
-    "results.png",
-    "table.csv",
-    "run.json",
-    "answer.json",
-    "arms.csv",
-    "report.html",
-]
+FILES = ["regret.png", "results.png", "table.csv", "run.json"]
+FILES += ["answer.json", "arms.csv", "report.html"]
 
 READING_TABLE = """\
 --columns  name=TITLE,…  which column is what, see below; as cost a number: what every pull costs
@@ -66,10 +58,8 @@ def columns_of(text: str) -> dict[str, str]:
     return titles
 
 
-READING_TYPES: dict[str, Any] = {
-    "columns": {"type": columns_of},
-    "drop": {"action": "append", "default": []},
-}
+READING_TYPES: dict[str, Any] = {"columns": {"type": columns_of}}
+READING_TYPES["drop"] = {"action": "append", "default": []}
 
 
 # --- Policies, and their parameters as options
@@ -90,21 +80,21 @@ def chosen_policies(arguments: argparse.Namespace) -> list[Policy]:
     from jaxbandits.apps.comparison.plan import POLICIES
     from jaxbandits.tools import leaf_fields
 
+    def option(parameter: str) -> str:
+        return f"--{parameter.replace('_', '-')}"
+
     stated, policies = arguments.parameters, []
     own = {name: [x.name for x in leaf_fields(POLICIES[name])] for name in arguments.policies}
     known = {*itertools.chain(*own.values())}
     for parameter in (x for x in stated if x not in known):
-        has = ", ".join(map(option_name, sorted(known))) or "none"
-        near = nearest(option_name(parameter), map(option_name, [*known, *vars(arguments)]))
+        has = ", ".join(map(option, sorted(known))) or "none"
+        near = nearest(option(parameter), map(option, [*known, *vars(arguments)]))
         may_be = f"an option, or a parameter of the policies ({has}){near}"
-        raise bad(option_name(parameter), stated[parameter], may_be)
+        raise bad(option(parameter), stated[parameter], may_be)
     for name in arguments.policies:
         values = {x: stated[x] for x in own[name] if x in stated}
         policies.append(grid(POLICIES[name], **values) if values else POLICIES[name]())
     return policies
-
-
-# --- The command
 
 
 _EPILOG = f"""\
@@ -162,8 +152,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     policies = chosen_policies(arguments)
     out, command = Path(arguments.out), shlex.join(["jaxbandits", *argv])
     check_folder(arguments.out, FILES, "compare")
-    asked = ("runs", "growth", "decide", "start", "noise", "seed", *READING)
-    options = {name: getattr(arguments, name) for name in asked}
+    options = {x: y for x, y in vars(arguments).items() if x in desk.Request.__annotations__}
     plan = desk.prepare(arguments.arms, arguments.budget, policies, **options)
     progress = usual_progress(arguments.progress)
     comparison = desk.run_plan(plan, progress=progress)

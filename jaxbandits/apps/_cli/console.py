@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from jaxbandits.core import InputError, bad
-from jaxbandits.tools import line, nearest, quoted
+from jaxbandits.tools import line, nearest, quoted, refuse
 
 
 class Parser(argparse.ArgumentParser):
@@ -112,17 +112,11 @@ def complain(problem: object, kind: str = "error") -> None:
     print(f"jaxbandits: {kind}: {text}", file=sys.stderr, flush=True)
 
 
-def option_name(parameter: str) -> str:
-    """``--min-cost`` for ``min_cost``."""
-    return f"--{parameter.replace('_', '-')}"
-
-
 def check_folder(out: str, files: Sequence[str], job: str) -> None:
     """Find out before the work whether the ``files`` that the command ``job`` writes, ``run.json``
     among them, can be written; they replace nothing but results of the same job.
     """
-    if not out.strip():
-        raise bad("--out", out, "the name of a folder")
+    refuse("--out", out, not out.strip(), "the name of a folder")
     try:
         there = (path for path in (Path(out), *Path(out).absolute().parents) if path.exists())
         tempfile.TemporaryFile(dir=next(there)).close()
@@ -131,9 +125,8 @@ def check_folder(out: str, files: Sequence[str], job: str) -> None:
     writer, existing = "", [name for name in files if (Path(out) / name).exists()]
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # else none of ours
         writer = json.loads((Path(out) / "run.json").read_bytes())["command"].split()[1]
-    if existing and writer != job:
-        must = f"another folder: {', '.join(existing)} in it are not of this job"
-        raise bad("--out", out, must)
+    must = f"another folder: {', '.join(existing)} in it are not of this job"
+    refuse("--out", out, bool(existing) and writer != job, must)
 
 
 # --- Compiled programs are kept from one command to the next, by jax
@@ -227,5 +220,6 @@ def _run(argv: list[str]) -> int:
     module: Any = importlib.import_module(f"{__package__}.{job}")
     arguments = module.parser().parse(argv[1:])
     arguments.job = job
-    keep_programs()
+    if job != "read":  # which compiles nothing, and does not wait for jax
+        keep_programs()
     return module.run(arguments, argv)

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from jaxbandits.apps._cli.compare import FORMATS, READING, READING_TABLE, READING_TYPES
+from jaxbandits.apps._cli.compare import FORMATS, READING_TABLE, READING_TYPES
 from jaxbandits.apps._cli.console import Parser, say
 from jaxbandits.tools import Table, count_of, line
 
@@ -33,7 +33,8 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     from jaxbandits.apps.comparison import read_arms
     from jaxbandits.apps.comparison.intervals import interval_names
 
-    table = read_arms(arguments.file, **{name: getattr(arguments, name) for name in READING})
+    reading = {x: y for x, y in vars(arguments).items() if x not in ("file", "job")}
+    table = read_arms(arguments.file, **reading)
     instances, arms = table.instances, sum(len(instance.arms) for instance in table.instances)
     several = f", {count_of(len(instances), 'instance')}" if len(instances) > 1 else ""
     head = [f"read {arguments.file}: {table.kind}{several}, {arms:,} arms"]

@@ -10,8 +10,8 @@ from typing import Any
 
 from jaxbandits.apps._cli.console import Parser, complain, say
 from jaxbandits.apps._cli.status import duration
-from jaxbandits.core import InputError, bad
-from jaxbandits.tools import line, whole_number
+from jaxbandits.core import InputError
+from jaxbandits.tools import line, refuse, whole_number
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
         raise InputError("--out: required (or --dry-run)")
     if arguments.workers is not None:
         whole_number("--workers", arguments.workers, 1, 4096)
-        if arguments.on is not None:  # before its workers start
-            raise bad("--workers", arguments.workers, "left out with --on")
+        # Before its workers start
+        refuse("--workers", arguments.workers, arguments.on is not None, "left out with --on")
     state = "nothing was written"
     if out:
         state = f"finished blocks are in {line(out)}, the same command continues"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxbandits.apps._cli.console import Parser, check_folder, listed, say
 from jaxbandits.apps.comparison.names import NAMES
-from jaxbandits.core import bad
-from jaxbandits.tools import whole_number
+from jaxbandits.tools import refuse, whole_number
 
 if TYPE_CHECKING:
     from jaxbandits import Policy
@@ -76,13 +75,11 @@ def _policy(arguments: argparse.Namespace) -> tuple[Policy, str]:
     from jaxbandits.apps.comparison.plan import POLICIES
     from jaxbandits.tools import leaf_fields
 
-    if arguments.policy not in POLICIES:
-        raise bad("--policy", arguments.policy, f"one of {listed(arguments.policy, POLICIES)}")
-    leaves = [field.name for field in leaf_fields(POLICIES[arguments.policy])]
-    if not leaves:
-        raise bad("--policy", arguments.policy, "one with a parameter")
-    name = arguments.parameter or leaves[0]
-    if name not in leaves:
-        raise bad("--parameter", name, f"one of {listed(name, leaves)}")
+    policy, name = arguments.policy, arguments.parameter
+    refuse("--policy", policy, policy not in POLICIES, f"one of {listed(policy, POLICIES)}")
+    leaves = [field.name for field in leaf_fields(POLICIES[policy])]
+    refuse("--policy", policy, not leaves, "one with a parameter")
+    name = name or leaves[0]
+    refuse("--parameter", name, name not in leaves, f"one of {listed(name, leaves)}")
     values = {} if arguments.start is None else {name: arguments.start}
-    return POLICIES[arguments.policy](**values), name
+    return POLICIES[policy](**values), name

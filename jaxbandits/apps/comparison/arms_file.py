@@ -20,16 +20,14 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 
 from jaxbandits.apps.comparison.arms_table import ArmsTable, Daily, Evidence, FloatArray, Instance
 from jaxbandits.core import InputError, bad
-from jaxbandits.tools import brief, line, quoted
-
-if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+from jaxbandits.tools import brief, line, quoted, refuse
 
 # What a column may be, and the titles that say so by themselves, which are keys of --columns, too
 PLAIN = {
@@ -44,15 +42,11 @@ PLAIN = {
     "over": "over",
 }
 _ROLES = {title: role for role, titles in PLAIN.items() for title in titles.split()}
-KINDS = {
-    "counts": ("name", "pulls", "reward", "cost"),
-    "means": ("name", "mean_reward", "mean_cost"),
-    "log": ("name", "reward", "cost"),
-}
 _AMOUNTS = ["pulls", "reward", "cost"]
-NUMERIC = ("pulls", "reward", "cost", "mean_reward", "mean_cost")
+# What a file of each kind must tell of names
+_KINDS = {"counts": _AMOUNTS, "means": ["mean_reward", "mean_cost"], "log": ["reward", "cost"]}
 _NOTHING, _UNKNOWN = ("", "-", "--", "–", "—"), ("na", "n/a", "#n/a", "nan", "null", "none")
-_YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+_YES = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 _GUESSES = {  # how titles of numbers often begin, for the question
     "pulls": r"(?i)cli[ck]|kli|pull|visit|sess|request|impr",
     "reward": r"(?i)conv|kon[vw]|order|purch|sale|lead|result|reward|score",
@@ -82,8 +76,7 @@ _TOTAL = re.compile(
 _ROUNDED = r"(?i)\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}"  # of ids
 _WORD = r"((?:total[_ ])?cost|score|reward)"  # beside an arm's name
 _OF_ARM = re.compile(rf"(?i){_WORD}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{_WORD}")
-_MAY_BE, _SHARE = "a finite number of at least 0", 0.99  # of its bound, which the largest mean has
-_CLOSE = 5e-4  # of a sum, relative to it
+_SHARE, _CLOSE = 0.99, 5e-4  # of its bound, which the largest mean has; of a sum, relative to it
 
 
 @dataclass
@@ -95,10 +88,11 @@ class _Sheet:
     cells: pd.DataFrame  # its columns are numbers, in the order of the titles
     sha256: str | None = None
     path: str | None = None
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)  # as the user named them
+    columns: Mapping[str, str] = field(default_factory=dict)  # as the user named them
     kind: str = "log"
     at: Mapping[str, Sequence[int]] = field(default_factory=dict)  # the columns of each role
     constant: Mapping[str, float] = field(default_factory=dict)  # what every pull costs
+    currency: str = ""
     notes: list[str] = field(default_factory=list)
 
     def note(self, rows: Any, text: str) -> None:
@@ -122,17 +116,18 @@ class _Sheet:
         """Of each row and these columns whether nothing stands there."""
         return self.cells[[*columns]].isin(_NOTHING).to_numpy()
 
-    def unused(self) -> list[int]:
+    def unused(self) -> list[tuple[str, pd.Series]]:
+        """Columns without a role, with their titles."""
         used = {"", *(self.titles[n] for n in itertools.chain(*self.at.values()))}
-        return [n for n, title in enumerate(self.titles) if title not in used]
+        return [(x, self.cells[n]) for n, x in enumerate(self.titles) if x not in used]
 
     def refuse(self, rows: Any, text: str) -> None:
         """Raise the error of the first of these rows, if there are any."""
         if np.any(rows):
-            raise self.error(f"line {self.cells.index[int(np.argmax(rows))]}: {text}", ", ")
+            raise InputError(f"{self.source}, line {self.cells.index[np.argmax(rows)]}: {text}")
 
-    def error(self, text: str, between: str = ": ") -> InputError:
-        return InputError(f"{self.source}{between}{text}")
+    def error(self, text: str) -> InputError:
+        return InputError(f"{self.source}: {text}")
 
 
 def read_arms(
@@ -149,23 +144,19 @@ def read_arms(
     In a file of counts the rows of a name are summed (days); in a log each row is a pull. Arms
     without pulls or cost are kept out, and told. One pair of bounds divides the file's rewards and
     costs into [0, 1]: the largest value (log), or 1, or the largest mean / 0.99 where that is above.
+    Where columns are not known the error has all of them, and a command with a guess for each.
 
     Args:
         source: a CSV file, ``-`` for standard input, or a pandas data frame.
         columns: the titles of name, pulls, reward and cost (counts; without pulls a log), or name,
             mean_reward and mean_cost; perhaps instance, time, and over (what rows of an arm are
-            summed over). Several titles, ``"Campaign+Ad"``, name arms together. A number as cost is
-            what every pull costs; ``pulls="1"``: every row is a pull. ``conversions`` is a reward
-            that a pull brings once at most.
+            summed over). ``"Campaign+Ad"`` names an arm by both. A number as cost is what every
+            pull costs; ``pulls="1"``: a row is a pull. ``conversions``: a reward of at most 1.
         drop: rows of this name, or else with this cell, are left out; with wide columns, too.
         wide: a row is a request that all arms were tried on; an arm has a column of what it
             brought, and one of what that cost (``gpt4`` and ``gpt4_cost``).
         decimal: the decimal sign, "." or ","; None: the one by which all cells can be read.
         encoding: of the file's text; None for UTF-8, and for UTF-16 with its mark.
-
-    Raises:
-        InputError: columns are not known (the message has all of them, and a command), a cell is
-            not what it must be, or rows may be totals or one arm twice.
 
     Example:
         >>> import pandas
@@ -174,35 +165,28 @@ def read_arms(
         >>> table.instances[0].mean_cost.tolist(), table.cost_unit
         ([0.55, 0.4], '€')
     """
-    if decimal not in (None, ".", ","):
-        raise bad("decimal", decimal, "'.' or ','")
-    if isinstance(drop, str) or not all(isinstance(text, str) for text in drop):
-        raise bad("drop", drop, "a list of names or cells ('' for rows without a name)")
+    refuse("decimal", decimal, decimal not in (None, ".", ","), "'.' or ','")
+    is_list = not isinstance(drop, str) and all(isinstance(text, str) for text in drop)
+    refuse("drop", drop, not is_list, "a list of names or cells ('' for rows without a name)")
     given: dict[str, Any] = {**(columns or {})}
     named = {x: y if isinstance(y, (list, tuple)) else [y] for x, y in given.items()}
     for role, titles in named.items():
-        if role not in _ROLES:
-            raise bad("columns", role, f"one of {', '.join(PLAIN)}, conversions")
-        if not titles or not all(isinstance(x, str) and x.strip() for x in titles):
-            raise bad("columns", titles, f"the title of the column that is {role}")
+        refuse("columns", role, role not in _ROLES, f"one of {', '.join(PLAIN)}, conversions")
+        are_titles = titles and all(isinstance(x, str) and x.strip() for x in titles)
+        refuse("columns", titles, not are_titles, f"the title of the column that is {role}")
     is_frame = hasattr(source, "columns")
     sheet = _of_frame(source) if is_frame else _of_file(source, named, wide, encoding)
-    sheet.columns = named
+    sheet.columns = {x: "+".join(y) for x, y in named.items()}
     if wide:
         _melt(sheet, drop)
     else:
-        at, sheet.constant, sheet.kind, problem = _roles(sheet.titles, named)
+        sheet.at, sheet.constant, sheet.kind, unknown = _roles(sheet.titles, named)
         if not sheet.kind:
-            raise _question(sheet, problem)
-        roles = (*KINDS[sheet.kind], "instance", "time", "over")
-        sheet.at = {role: at[role] for role in roles if role in at}
-        _leave_out(sheet, drop, {n for role in NUMERIC for n in sheet.at.get(role, ())})
-    rows, currency = _rows(sheet, decimal)
-    _check(sheet, rows, wide)
-    return _table(sheet, rows, wide, currency)
-
-
-# --- Cells
+            raise _question(sheet, unknown)
+        _leave_out(sheet, drop, {n for role in _AMOUNTS for n in sheet.at.get(role, ())})
+    rows = _rows(sheet, decimal)
+    _check(sheet, rows)
+    return _table(sheet, rows, wide)
 
 
 def _of_frame(source: Any) -> _Sheet:
@@ -221,8 +205,6 @@ def _of_frame(source: Any) -> _Sheet:
 
 def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | None) -> _Sheet:
     """The cells below the header: the first line that has all columns that are needed."""
-    import pandas as pd
-
     name = line(" ".join(str(path).split()))
     try:
         content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
@@ -271,47 +253,48 @@ def _key(text: str) -> str:
 # --- Which column is what
 
 
-def _roles(
-    titles: Sequence[str], columns: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, list[int]], dict[str, float], str, str]:
-    """Each role's columns, what every pull costs, the kind of file, and what is not there."""
+def _roles(titles: Sequence[str], columns: Mapping[str, Any]) -> tuple[dict, dict, str, str]:
+    """Each role's columns, what every pull costs, the kind, and a key whose title is nowhere."""
     at, constant, keys = dict[str, list[int]](), dict[str, float](), [*map(_key, titles)]
     for key, given in columns.items():
         role, found = _ROLES[key], list[list[int]]()
         is_joined = len(given) == 1 and _key(given[0]) not in keys
+        number = "1" if role == "pulls" else r"(?=.*[1-9])\d*\.?\d+"
         for part in given[0].split("+") if is_joined else given:
             same = [n for n, x in enumerate(titles) if x.strip() == part.strip()]
             found.append(same or [n for n, x in enumerate(keys) if x == _key(part)])
         if all(len(x) == 1 for x in found):
             at[role] = [x[0] for x in found]
-        elif re.fullmatch("1" if role == "pulls" else r"(?=.*[1-9])\d*\.?\d+", "+".join(given)):
+        elif any(role in x for x in _KINDS.values()) and re.fullmatch(number, "+".join(given)):
             constant[role] = float(given[0])
         else:
-            return at, constant, "", f"{key}={'+'.join(given)}"
+            return at, constant, "", key
     named, used = {"over", *at, *constant}, {*itertools.chain(*at.values())}
     for n, title in enumerate(keys):
         role = _ROLES.get(title.replace(" ", "_"), "over")
         if role not in named and n not in used:
             at[role] = [*at.get(role, ()), n]
     has = at.keys() | constant.keys() - {"pulls"}  # with pulls=1 every row is one
-    kind = next((kind for kind, need in KINDS.items() if has.issuperset(need)), "")
+    kind = next((kind for kind, need in _KINDS.items() if has >= {"name", *need}), "")
+    roles = ("name", *_KINDS.get(kind, ()), "instance", "time", "over")
+    at = {role.removeprefix("mean_"): at[role] for role in roles if role in at}  # of means, too
     return at, constant, kind, ""
 
 
-def _question(sheet: _Sheet, problem: str) -> InputError:
+def _question(sheet: _Sheet, unknown: str) -> InputError:
     """What the columns are, with three samples each, and the command with a guess in each place."""
-    columns = zip(sheet.titles, sheet.cells.iloc[:500].items(), strict=True)
-    samples = {title: [x for x in cells.unique() if x] for title, (_, cells) in columns if title}
-    given = {_ROLES[role]: "+".join(titles) for role, titles in sheet.columns.items()}
+    top = sheet.cells.iloc[:500]
+    samples = {x: [y for y in top[n].unique() if y] for n, x in enumerate(sheet.titles) if x}
     numbers = [x for x, texts in samples.items() if any(map(_is_number, texts[:3]))]
     words = [x for x in samples if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
     pairs = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
     for role, pattern in _GUESSES.items():
         pairs[role] = next((x for x in numbers if re.search(pattern, x)), "…")
-    pairs, what = pairs | given, "which column is what"
-    if problem:
-        pairs[_ROLES[problem.partition("=")[0]]] = "…"
-        what = f"columns: {quoted(problem)} given; it must be a title of the file, that stands there once"
+    pairs |= {_ROLES[key]: titles for key, titles in sheet.columns.items()}
+    what = "which column is what"
+    if unknown:
+        pairs[_ROLES[unknown]], wrong = "…", quoted(f"{unknown}={sheet.columns[unknown]}")
+        what = f"columns: {wrong} given; it must be a title of the file, that stands there once"
     said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
     seen = [f"{quoted(brief(x, 60))} ({brief(', '.join(y[:3]), 60)})" for x, y in samples.items()]
     return sheet.error(
@@ -328,20 +311,18 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
         same = sheet.cells[[*names[-1:], *texts]].isin([text] if text else _NOTHING).to_numpy()
         by_name = bool(names) and (not text or same[:, 0].any())
         found = same[:, 0] if by_name else same.any(axis=1)
-        if not found.any():
-            raise bad("drop", text, "a name or a cell of the file")
+        refuse("drop", text, not found.any(), "a name or a cell of the file")
         sheet.leave_out(found, "dropped, as --drop says")
     sheet.leave_out(sheet.empty(numeric).all(axis=1), "skipped: no numbers")
-    if not (size := len(sheet.cells)):
+    if sheet.cells.empty:
         raise sheet.error("there is a header but no rows; it must have at least two arms")
     # The first filled cell of each row; of a log at its ends, for a prompt may begin so
     first = sheet.cells[texts].replace("", np.nan).bfill(axis=1).iloc[:, :1].fillna("")
-    edge = {0, *range(max(size - 3, 0), size)} if sheet.kind == "log" else range(size)
-    for _, column in (*sheet.cells[[*names]].items(), *first.iloc[sorted(edge)].items()):
+    first.iloc[1 : -3 if sheet.kind == "log" else 1] = ""
+    for _, column in (*sheet.cells[[*names]].items(), *first.items()):
         for text in filter(_TOTAL.fullmatch, column.unique()):
             say = f"--drop {shlex.quote(text)} leaves it out"
-            at = sheet.cells.index == column.index[column == text][0]
-            sheet.refuse(at, f"{quoted(text)} is called a total; {say}")
+            sheet.refuse(column == text, f"{quoted(text)} is called a total; {say}")
     nameless = "no name, perhaps a total; --drop '' leaves such rows out"
     sheet.refuse(sheet.empty(names).any(axis=1), nameless)
 
@@ -363,14 +344,9 @@ def _is_number(text: str) -> bool:
     return any(_number(text, sign)[0] >= 0 for sign in ".,")
 
 
-def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray], str]:
-    """The columns of numbers by role, and their currency.
-
-    The decimal sign is the one by which all cells can be read, pulls as whole numbers.
-    """
-    import pandas as pd
-
-    columns = {role: sheet.texts(role) for role in NUMERIC if role in sheet.at}
+def _numbers(sheet: _Sheet, decimal: str | None) -> dict[str, FloatArray]:
+    """Numbers by role, in the decimal sign by which all cells read, pulls as whole numbers."""
+    columns = {role: sheet.texts(role) for role in _AMOUNTS if role in sheet.at}
     every = [(role, text) for role, column in columns.items() for text in column.unique()]
     every = [(role, x) for role, x in every if x not in _NOTHING and x.casefold() not in _YES]
 
@@ -385,6 +361,8 @@ def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray],
             raise sheet.error(f"{quoted(text)} reads in two ways; say --decimal . or --decimal ,")
     numbers, currencies = dict[str, FloatArray](), set[str]()
     for role, column in columns.items():
+        if role == "reward":
+            column = column.map(lambda x: _YES.get(x.casefold(), x))
         pointed = column if sign == "." else column.where(column == "")
         plain = pd.to_numeric(pointed, errors="coerce")
         read = {text: _number(text, sign) for text in column[plain.isna()].unique()}
@@ -392,28 +370,25 @@ def _numbers(sheet: _Sheet, decimal: str | None) -> tuple[dict[str, FloatArray],
         percent = column.isin([text for text, (_, unit) in read.items() if unit == "%"])
         values = plain.fillna(others).to_numpy(np.float64)
         numbers[role] = _checked(sheet, role, values, percent.to_numpy())
-        currencies |= {unit for _, unit in read.values() if unit not in ("", "%")}
+        currencies |= {unit for _, unit in read.values()} - {"", "%"}
     if len(currencies) > 1:
         names = " and ".join(map(quoted, sorted(currencies)))
         raise sheet.error(f"amounts in {names}; it must be one currency")
-    return numbers, "".join(currencies)
+    sheet.currency = "".join(currencies)
+    return numbers
 
 
 def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) -> FloatArray:
-    """A column in the unit of its title: right and wrong, percent, micros, cents; no rate."""
+    """A column in the unit of its title: percent, micros, cents; no rate."""
     column, title, counts = sheet.texts(role), sheet.title(role), sheet.kind == "counts"
-    if "reward" in role:
-        right = column.str.casefold().map(_YES).to_numpy(np.float64)
-        values = np.where(np.isnan(right), values, right)
     if counts:  # nothing is none
         sheet.note(none := column.isin(_NOTHING).to_numpy(), f"{role} empty: read as 0")
         values = np.where(none, 0.0, values)
     wrong = ~((values >= 0) & np.isfinite(values))
     wrong |= (np.floor(values) < values) & (role == "pulls")
-    if counts or "cost" in role or (values[~percent] > 0).any():
-        wrong |= percent
+    wrong |= percent & (counts or role == "cost" or (values[~percent] > 0).any())
     if wrong.any():
-        must = "a whole number of pulls" if role == "pulls" else _MAY_BE
+        must = "a whole number of pulls" if role == "pulls" else "a finite number of at least 0"
         place = f"{sheet.source}, line {column.index[wrong][0]}, column {brief(title, 60)}"
         raise bad(place, column[wrong].iloc[0], f"{must} (or say --decimal)")
     if counts and re.search(_OF_ONE, title.replace("_", " ")):
@@ -425,17 +400,12 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
     return values / unit
 
 
-def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
-    """The rows: instance, name, pulls, reward, cost, time and the number of each arm; the currency."""
-    import pandas as pd
-
-    numbers, currency = _numbers(sheet, decimal)
+def _rows(sheet: _Sheet, decimal: str | None) -> pd.DataFrame:
+    """The rows: instance, name, pulls, reward, cost, time, and the number of each arm."""
     stem = "stdin" if sheet.path == "-" else re.sub(r".*[\\/]|\.\w+$", "", sheet.path or "data")
-    rows = pd.DataFrame({"line": sheet.cells.index, "instance": stem, "pulls": 1.0, "time": ""})
-    for role in {"name", "instance", "time"} & sheet.at.keys():
-        rows[role] = sheet.texts(role).to_numpy()
-    for role, values in numbers.items():
-        rows[role.removeprefix("mean_")] = values
+    told = {x: sheet.texts(x).to_numpy() for x in ("name", "instance", "time") if x in sheet.at}
+    usual = {"line": sheet.cells.index, "instance": stem, "pulls": 1.0, "time": ""}
+    rows = pd.DataFrame(usual | told | _numbers(sheet, decimal))
     for role in sheet.constant.keys() - {"pulls"}:
         rows[role.removeprefix("mean_")] = (constant := sheet.constant[role]) * rows["pulls"]
         sheet.notes.append(f"every pull costs {constant:g} ({role}), as --columns says")
@@ -443,15 +413,15 @@ def _rows(sheet: _Sheet, decimal: str | None) -> tuple[pd.DataFrame, str]:
         unpaid = sheet.empty(sheet.at["cost"]).all(axis=1) & (rows["pulls"] > 0).to_numpy()
         sheet.refuse(unpaid, "pulls, and no cost; write what they cost, or 0")
     rows["arm"] = rows.groupby(["instance", "name"], sort=False).ngroup()
-    if unused := ", ".join(sheet.titles[n] for n in sheet.unused()):
+    if unused := ", ".join(title for title, _ in sheet.unused()):
         sheet.notes.append(f"columns not used: {quoted(unused)}")
-    return rows, currency
+    return rows
 
 
 # --- Guards: what may be another number than it looks
 
 
-def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
+def _check(sheet: _Sheet, rows: pd.DataFrame) -> None:
     """Refuse names that look the same, sums, several currencies, and rows that are no pulls or arms."""
     kind, again = sheet.kind, rows["arm"].nunique() < len(rows)
     for role in ("name", "instance"):
@@ -460,20 +430,20 @@ def _check(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> None:
         name = rows["name"][total].iloc[0]
         say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
         sheet.refuse(total, f"{quoted(name)} is the sum of other rows; {say}")
-    for n in () if wide else sheet.unused():
-        texts, title = {*sheet.cells[n].unique()} - {*_NOTHING}, sheet.titles[n]
+    for title, column in sheet.unused():
+        texts = {*column.unique()} - {*_NOTHING}
         if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
             say = f"with --columns {shlex.quote(f'instance={title}')} each is played by itself"
             raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
-    if kind == "log" and not wide and "pulls" not in sheet.constant:
+    if kind == "log" and "pulls" not in sheet.constant:
         is_clock = rows["time"].str.contains(r":|^\d{9}").any() or (rows["time"] == "").all()
         is_daily = not is_clock and not rows.duplicated(["arm", "time"]).any()
         if is_daily or not again:
             what = "every name has one row for each day" if again else "no name has two rows"
             say = "Say --columns pulls=… (what counts them), or pulls=1"
             raise sheet.error(f"{what}: is a row one pull? {say}")
-    if kind == "means":
-        sheet.refuse(rows.duplicated("arm"), "a row above has this name; it must have another name")
+    twice = rows.duplicated("arm") & (kind == "means")
+    sheet.refuse(twice, "a row above has this name; it must have another name")
     if kind == "counts" and again:
         _check_apart(sheet, rows["arm"])
 
@@ -504,29 +474,23 @@ def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     undated = sheet.empty(sheet.at.get("time", ())).any(axis=1) & arm.duplicated(keep=False)
     no_day = f"no {quoted(sheet.title('time'))}, perhaps a total: leave it out, or fill it in"
     sheet.refuse(undated, no_day)
-    for n in sheet.unused():
-        column, title = sheet.cells[n], sheet.titles[n]
+    for title, column in sheet.unused():
         texts, of_arm = {*column.unique()} - {*_NOTHING}, column.groupby(arm.to_numpy())
         is_id = re.search(r"(?i)\b(id|nr|no)\b", title) or not all(map(_is_number, texts))
         is_kind = is_id or of_arm.agg(frozenset).nunique() == 1  # the same ones for each arm
         if is_kind and of_arm.nunique().max() > 1:
             ways = (f"name={title}+{sheet.title('name')}", f"over={title}", f"time={title}")
-            apart, over, day = map(shlex.quote, ways)
+            say = "{} makes arms of them, {} sums them, {} days".format(*map(shlex.quote, ways))
             differ = f"{quoted(title)} ({brief(', '.join(sorted(texts)), 60)})"
-            say = f"{apart} makes arms of them, {over} sums them, {day} days"
             raise sheet.error(f"rows of one name differ in {differ}: --columns {say}")
-
-
-# --- A table of requests
 
 
 def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     """Make of a row for each request a log, arm by arm: row j of each is one request."""
-    import pandas as pd
-
-    one_cost = "+".join(sheet.columns.get("cost", ()))
-    if {*sheet.columns} - {"cost"} or (one_cost and not _number(one_cost, ".")[0] > 0):
-        given = ",".join(f"{role}={'+'.join(titles)}" for role, titles in sheet.columns.items())
+    price, unit = _number(sheet.columns.get("cost", ""), ".")
+    is_price = sheet.columns.keys() == {"cost"} and price > 0 and not unit
+    if sheet.columns and not is_price:
+        given = ",".join(map("=".join, sheet.columns.items()))
         raise bad("columns", given, "cost with wide, a number: what every request costs")
     costs, worded, bare = (dict[str, int]() for _ in range(3))
     known = {*sheet.titles}
@@ -544,47 +508,44 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
                 raise sheet.error(f"two columns tell the {what} of {quoted(arm)}; --drop one")
             of[arm] = n
     scores = worded if len(worded) > 1 else bare | worded
-    costs = {} if one_cost else costs
+    costs = {} if is_price else costs
     if costs:
         scores = {arm: n for arm, n in scores.items() if arm in costs or arm in worded}
-    lacking = set[str]() if one_cost else {*scores} ^ {*costs}
+    lacking = set[str]() if is_price else {*scores} ^ {*costs}
     if len(scores) < 2 or lacking:
         lack = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
         must = f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{lack}"
         raise sheet.error(f"it must have {must}; or say --columns cost=1: every request costs 1")
     numeric = [*scores.values(), *costs.values()]
     sheet.at = {"arms": numeric}
-    unused = ", ".join(sheet.titles[n] for n in sheet.unused())
     _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
     lacks = sheet.cells[numeric].apply(lambda x: x.str.casefold().isin([*_NOTHING, *_UNKNOWN]))
-    without = "left out: a request without a number of each arm"
-    sheet.leave_out(lacks.any(axis=1).to_numpy(), without)
+    sheet.leave_out(lacks.any(axis=1), "left out: a request without a number of each arm")
     shown = brief(", ".join(quoted(sheet.titles[n]) for n in numeric))
     sheet.notes.append(f"a table of {len(sheet.cells):,} requests: {shown}")
-    sheet.notes += [f"columns not used: {quoted(unused)}"] * bool(unused)
+    if unused := ", ".join(title for title, _ in sheet.unused()):
+        sheet.notes.append(f"columns not used: {quoted(unused)}")
     names = np.array([*scores], object).repeat(len(sheet.cells))
     parts = [pd.concat([sheet.cells[x[arm]] for arm in scores]) for x in (scores, costs) if x]
     long = dict(enumerate(np.asarray(part) for part in [names, *parts]))
     sheet.cells = pd.DataFrame(long, index=parts[0].index)
     sheet.titles = ["arm", "score" if scores is worded else "reward", "cost"][: len(long)]
-    sheet.at = {role: [n] for n, role in enumerate(KINDS["log"][: len(long)])}
-    sheet.columns, sheet.constant = {}, {"cost": float(one_cost)} if one_cost else {}
+    sheet.at = {"name": [0], "reward": [1]} | ({"cost": [2]} if costs else {})
+    sheet.columns, sheet.constant = {}, {"pulls": 1.0} | ({"cost": price} if is_price else {})
 
 
 # --- From rows to instances: sums, means, bounds, and the arms that cannot be played
 
 
-def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> ArmsTable:
+def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> ArmsTable:
     """The instances of at least two arms that can be played, and what was left out."""
-    kind, reward = sheet.kind, sheet.title("reward") or "reward"
+    kind = sheet.kind
+    reward = "reward" if kind == "means" else sheet.title("reward") or "reward"
     counted = re.fullmatch(r"([a-z ]+)s", sheet.title("pulls").lower())
     pull = counted[1] if counted else "request" if wide else "row" if kind == "log" else "pull"
     is_count = kind == "counts" and _key(reward) in ("conversion", "conversions")
     of_arm = rows.groupby("arm")
     arms = of_arm[["instance", "name", "line"]].first().join(of_arm[_AMOUNTS].sum())
-    for x in ("reward", "cost"):  # rounding may lift the mean of equal values above them
-        means = arms[x] / arms["pulls"].clip(lower=1)
-        arms[f"mean_{x}"] = np.minimum(means, of_arm[x].max()) if kind != "counts" else means
     played = ((arms["pulls"] > 0) & (arms["cost"] > 0)).groupby(arms["instance"]).transform("sum")
     reasons = {f"no {pull}s": arms["pulls"] == 0, "it cost nothing": arms["cost"] == 0}
     reasons["alone in its instance"] = played < 2
@@ -596,44 +557,44 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool, currency: str) -> Arms
     if arms.empty:
         must = "two arms must have pulls, and a mean cost above 0"
         raise sheet.error(f"{'; '.join(kept_out)}; {must}")
-    rows, sums, bounds = rows[rows["arm"].isin(arms.index)], len(rows), list[float]()
+    bounds = list[float]()
     for x in ("reward", "cost"):
-        top, arm = float(arms[f"mean_{x}"].max()), arms[f"mean_{x}"].idxmax()
+        means, largest = arms[x] / arms["pulls"], of_arm[x].max()[arms.index]
+        if kind != "counts":  # rounding may lift the mean of equal values above them
+            means = np.minimum(means, largest)
+        arms, top, arm = arms.assign(**{f"mean_{x}": means}), float(means.max()), means.idxmax()
         is_bounded = x == "reward" and (is_count or "conversions" in sheet.columns)
         if is_bounded and top > 1 and kind != "log":
-            which = f"line {arms['line'][arm]}: arm {quoted(arms['name'][arm])}"
-            what = f"{which} has {top} conversions a pull, above the bound of 1"
-            raise sheet.error(f"{what}; --columns reward=… has no such bound", ", ")
+            what = f"arm {quoted(arms['name'][arm])} has {top} conversions a pull, above the bound of 1"
+            sheet.refuse(rows["arm"] == arm, f"{what}; --columns reward=… has no such bound")
         is_small = x == "cost" and bool(sheet.columns) and 0 < top < 0.1
         of_means = top / _SHARE if top > 1 or is_small else 1.0
-        bounds.append(float(rows[x].max()) or 1.0 if kind == "log" else of_means)
-    if kind == "counts" and of_arm.ngroups < sums:
-        sheet.notes.append(f"{sums:,} rows summed to {of_arm.ngroups:,} arms")
+        bounds.append(float(largest.max()) or 1.0 if kind == "log" else of_means)
+    if kind == "counts" and of_arm.ngroups < len(rows):
+        sheet.notes.append(f"{len(rows):,} rows summed to {of_arm.ngroups:,} arms")
     problems = arms.groupby("instance", sort=False)
-    instances = tuple(_instance(kind, str(x), of, rows, bounds) for x, of in problems)
+    instances = tuple(_instance(kind, of, rows, bounds) for _, of in problems)
     notes, cost = (*sheet.notes, *kept_out), "spent" if kind == "counts" else "cost"
-    units = "conversions" if is_count else brief(reward, 40), currency or cost
+    units = "conversions" if is_count else brief(reward, 40), sheet.currency or cost
     return ArmsTable(kind, instances, notes, *units, sheet.sha256, pull, sheet.path, wide)
 
 
-def _instance(
-    kind: str, name: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: Sequence[float]
-) -> Instance:
+def _instance(kind: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: list[float]) -> Instance:
     """The instance of these arms, with its evidence."""
     log, evidence = None, Evidence()
     if kind != "means":
         own = rows[rows["arm"].isin(arms.index)]
-        parts = [rows.loc[of] for of in own.groupby("arm").groups.values()]
-        pulled, value, spent = (arms[x].to_numpy() for x in _AMOUNTS)
-        whole, daily, days = ((value % 1 == 0) & (value <= pulled)).all(), None, 0
+        counted, is_summed = own if kind == "log" else arms, len(own) > len(arms)
+        whole = ((counted["reward"] % 1 == 0) & (counted["reward"] <= counted["pulls"])).all()
+        days = {*own["time"]} - {*_NOTHING} if kind == "counts" else set[str]()
+        if days:
+            own = own.groupby(["arm", "time"], as_index=False)[_AMOUNTS].sum()
+        each = [[x[name].to_numpy() for name in _AMOUNTS] for _, x in own.groupby("arm")]
         if kind == "log":
-            log = tuple((x["reward"].to_numpy(), x["cost"].to_numpy()) for x in parts)
-            whole = own["reward"].isin((0, 1)).all()
-        else:
-            days_of = (x.groupby("time")[_AMOUNTS].sum() if x["time"].any() else x for x in parts)
-            every = tuple(Daily(*(x[name].to_numpy() for name in _AMOUNTS)) for x in days_of)
-            daily = every if len(own) > len(arms) else None
-            days = len({*own["time"]} - {*_NOTHING})
-        evidence = Evidence(kind, pulled, value, spent, bool(whole), daily, days)
+            log = tuple((reward, cost) for _, reward, cost in each)
+        daily = tuple(Daily(*x) for x in each) if kind == "counts" and is_summed else None
+        pulled, value, spent = (arms[x].to_numpy() for x in _AMOUNTS)
+        evidence = Evidence(kind, pulled, value, spent, bool(whole), daily, len(days))
+    names = str(arms["instance"].iloc[0]), tuple(arms["name"])
     reward, cost = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
-    return Instance(name, tuple(arms["name"]), reward, cost, bounds[0], bounds[1], log, evidence)
+    return Instance(*names, reward, cost, bounds[0], bounds[1], log, evidence)

@@ -13,7 +13,6 @@ import numpy as np
 
 import jaxbandits.policies as p
 from jaxbandits.apps.comparison import worlds
-from jaxbandits.apps.comparison.arms_file import read_arms
 from jaxbandits.apps.comparison.arms_table import ArmsTable, Instance
 from jaxbandits.apps.comparison.names import NAMES
 from jaxbandits.apps.comparison.request import Request
@@ -269,6 +268,8 @@ def prepare(
 
 def _read(arms: str | os.PathLike[str] | ArmsTable, request: Request) -> ArmsTable:
     if not isinstance(arms, ArmsTable):
+        from jaxbandits.apps.comparison.arms_file import read_arms  # and so pandas
+
         return read_arms(arms, **request.reading)
     usual: tuple[Any, ...] = (None, (), [], False)
     if idle := [name for name, value in request.reading.items() if value not in usual]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from jaxbandits import policies
 from jaxbandits.core import Feedback, FiniteSpec, Observation, Policy, View, bad, streams
-from jaxbandits.tools import Settings, brief, is_users
+from jaxbandits.tools import Settings, brief, is_users, refuse
 
 _MOST_NOTED = 16  # outcomes that wait for the next decision to be learnt
 
@@ -35,8 +35,7 @@ def of_one_setting(policy: Any) -> Policy:
     if not issubclass(FiniteSpec, policy.plays):
         raise bad("policy", type(policy).__name__, "one for finitely many arms")
     settings = Settings.of(policy, 1)
-    if settings.count != 1:
-        raise bad("policy", policy, "one setting: one value of each parameter")
+    refuse("policy", policy, settings.count != 1, "one setting: one value of each parameter")
     return jax.tree.map(lambda x: jnp.asarray(x[0, 0]), settings.policy)
 
 

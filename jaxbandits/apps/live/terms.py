@@ -13,7 +13,7 @@ from typing import Any
 from jaxbandits.apps.live.clock import PERIODS, zone_of
 from jaxbandits.apps.live.program import policy_text
 from jaxbandits.core import InputError, bad
-from jaxbandits.tools import number, positive_number, whole_number
+from jaxbandits.tools import number, positive_number, refuse, whole_number
 
 # --- Money: whole billionths of the currency, of what is written, so that cents are cents
 
@@ -49,8 +49,7 @@ def in_currency(amount: int) -> float:
 
 def check_name(argument: str, value: Any, may_be: str = "a name, as text") -> None:
     """Is it text, and not empty?"""
-    if not isinstance(value, str) or not value:
-        raise bad(argument, value, may_be)
+    refuse(argument, value, not isinstance(value, str) or not value, may_be)
 
 
 def path_of(argument: str, value: Any) -> Path:
@@ -97,8 +96,7 @@ class Budget:
         """As JSON has it, checked for these arms; the amount in whole billionths."""
 
         def must(field: str, holds: bool, may_be: str) -> None:
-            if not holds:
-                raise bad(f"{self.name}.{field}", getattr(self, field), may_be)
+            refuse(f"{self.name}.{field}", getattr(self, field), not holds, may_be)
 
         check_name("budget.name", self.name)
         must("of", self.of in ("money", "requests"), "'money' or 'requests'")
@@ -115,8 +113,7 @@ class Budget:
         zone_of(f"{self.name}.zone", self.zone)
         must("arms", not isinstance(self.arms, str), "a list of names, or None for all")
         for arm in self.arms or ():
-            if arm not in arms:
-                raise bad(f"{self.name}.arms", arm, f"one of {', '.join(arms)}")
+            refuse(f"{self.name}.arms", arm, arm not in arms, f"one of {', '.join(arms)}")
         arms_paid = None if self.arms is None else sorted(self.arms)
         return vars(self) | {"amount": amount, "every": every, "arms": arms_paid}
 

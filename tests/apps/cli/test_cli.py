@@ -117,15 +117,16 @@ def test_a_bar_that_nobody_asked_for_waits_two_seconds_and_is_for_watchers_only(
         capsys.readouterr()  # the bar is taken away
 
 
-def test_the_help_of_the_commands_loads_no_jax() -> None:
+def test_the_help_of_the_commands_and_reading_load_no_jax(folder: Path) -> None:
     code = (
         "import sys\nfrom jaxbandits.apps._cli.console import main, _JOBS\n"
         "for job in ['', *_JOBS]:\n    try:\n        main([*job.split(), '--help'])\n"
         "    except SystemExit:\n        pass\n"
-        "print(*(m for m in ('jax', 'xarray', 'scipy', 'pandas') if m in sys.modules), file=sys.stderr)"
+        "print(*(m for m in ('jax', 'xarray', 'scipy', 'pandas') if m in sys.modules), file=sys.stderr)\n"
+        "main(['read', sys.argv[1]])\nprint('jax' in sys.modules, file=sys.stderr)"
     )
-    done = python(code)
-    assert done.stdout.count("usage: jaxbandits ") == 8 and done.stderr.split() == []
+    done = python(code, str(folder / "arms.csv"))
+    assert done.stdout.count("usage: jaxbandits ") == 8 and done.stderr.split() == ["False"]
 
 
 def test_off_a_terminal_progress_is_a_line_now_and_then(

@@ -114,6 +114,8 @@ TRAPS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "a stray quote": (HEAD + 'A,100,50,5\n"B,200,80,4\nC,1,2,3\n', {}, "not readable as CSV"),
     "a workbook": (b"PK\x03\x04 \xff and so on", {}, "data frame"),
     "no cost of one": ("a_score,a_cost,b_score,b_cost,c_score\n1,2,0,1,1\n0,2,1,1,1\n", {"wide": True}, "'c' lacks one"),
+    "a number as time": (HEAD + "A,100,50,5\nB,200,80,4\n", {"columns": {"time": "7"}}, "'time=7' given"),
+    "a price in dollars": ("a,b\n1,0\n0,1\n", {"wide": True, "columns": {"cost": "$1"}}, "what every request costs"),
     "a refund": (HEAD + "A,100,-5,5\nB,200,80,4\n", {}, "'-5' given"),
     "not available": (HEAD + "A,100,50,5\nB,200,80,n/a\n", {}, "'n/a' given"),
     "no cost of pulls": (HEAD + "A,100,50,5\nB,200,,4\n", {}, "line 3: pulls, and no cost"),
