@@ -57,7 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.name is None:
         parser.error("NAME: none given; it must be one of " + ", ".join(NAMES))
     start = time.perf_counter()
-    gc.set_threshold(100_000, 50, 100)  # else a tenth of a short run's time goes to looking through jax
+    gc.set_threshold(
+        100_000, 50, 100
+    )  # else a tenth of a short run's time goes to looking through jax
     keep_programs()
     try:
         experiment = named(options.name)
