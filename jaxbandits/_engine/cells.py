@@ -575,9 +575,7 @@ class Cells(Rewriter):
         return self._scattered(None, e, x, np.stack(starts), new)
 
     def _scattered(self, pair: Any, e: Any, x: Any, at: np.ndarray, new: np.ndarray) -> np.ndarray:
-        """``x`` with new numbers in windows, one after the other; along axes that a window fills
-        all at once.
-        """
+        """``x`` with new numbers in windows, one after the other; axes they fill at once."""
         numbers, mode = e.params.get("dimension_numbers"), e.params.get("mode", _Mode.CLIP)
         index, inside, windows = self._index(numbers, mode, x.shape, new.shape, at)
         full = {d: a for d, a in windows.items() if new.shape[a] == x.shape[d]}

@@ -1,6 +1,4 @@
-"""What to cite for a policy, as BibTeX: ``data/papers.bib`` has the papers, and which policies come
-from each.
-"""
+"""What to cite for a policy, as BibTeX, from the papers of ``data/papers.bib``."""
 
 from __future__ import annotations
 
@@ -79,9 +77,7 @@ def cite(policy: Policy | type[Policy] | str | Result | SweepResult | None = Non
 
 
 def _software(version: str, code: str = "") -> str:
-    """The entry of this package; of the date only where it is known, of the address when there is
-    one.
-    """
+    """The entry of this package; with a date or an address where there is one."""
     fields = {"author": "{the jaxbandits authors}", "title": f"{{{_TITLE}}}", "version": version}
     if version == __version__:
         fields |= {"date": _RELEASED, "year": _RELEASED[:4]}

@@ -1,6 +1,4 @@
-"""Run a comparison, and what it found: blocks of runs through :func:`~jaxbandits.simulate`, in the
-file's units.
-"""
+"""Run a comparison in blocks of :func:`~jaxbandits.simulate`; results in the file's units."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ _MOST_COUNTS = 1 << 27
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during :func:`~jaxbandits.apps.comparison.compare`: ``done`` of ``runs`` runs were
-    finished.
-    """
+    """Ctrl-C during a comparison: ``done`` of ``runs`` runs were finished."""
 
     def __init__(self, done: int, runs: int):
         super().__init__(f"{done} of {runs} runs finished")
@@ -96,9 +92,7 @@ class Comparison:
         return f"Comparison: {', '.join(parts)} {of_each}"
 
     def ranking(self) -> list[dict[str, Any]]:
-        """One row per setting, averaged over the instances, best mean reward first; see
-        :meth:`table`.
-        """
+        """One row per setting, averaged over the instances, best first; see :meth:`table`."""
         return [row for row in self.table() if row["scope"] == "overall"]
 
     def table(self) -> list[dict[str, Any]]:
@@ -124,9 +118,7 @@ class Comparison:
         return tools.of_rows(self.table(), units | {"spent": table.cost_unit, "pulls": "pulls"})
 
     def doubts(self) -> list[str]:
-        """Settings whose mean regret a few runs carry, and whether the runs are too few, in words;
-        mostly none.
-        """
+        """Settings whose mean regret a few runs carry, and whether runs are too few, in words."""
         last = self.data["regret"].isel(mark=-1, drop=True)
         texts = []
         for name in self.plan.played.labels:
@@ -198,9 +190,7 @@ class Comparison:
         return tools.encoded(figure, "png")
 
     def csv(self) -> str:
-        """:meth:`table` as text of a CSV file; the same bytes for the same plan on the same
-        machine.
-        """
+        """:meth:`table` as CSV; the same bytes for the same plan on the same machine."""
         rows = self.table()
         return Table(tuple(rows[0]), [tuple(row.values()) for row in rows]).csv()
 

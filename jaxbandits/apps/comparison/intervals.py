@@ -20,9 +20,7 @@ WILSON, ROWS, DAYS = (
 
 
 def wilson(successes: float, trials: float) -> Estimate:
-    """A rate x/n with (x + z²/2 ± z·√(x(n−x)/n + z²/4)) / (n + z²), z = 1.96; within [0, 1] for
-    every x.
-    """
+    """A rate x/n: (x + z²/2 ± z·√(x(n−x)/n + z²/4)) / (n + z²), z = 1.96; within [0, 1]."""
     if trials <= 0:
         return _alone(math.nan)
     half = _Z * math.sqrt(max(successes * (trials - successes) / trials, 0) + _Z**2 / 4)
