@@ -1,6 +1,4 @@
-"""From what a user gave to tasks for the engines: everything is checked here, and nothing is
-compiled.
-"""
+"""From what a user gave to tasks for the engines: all is checked, and nothing is compiled."""
 
 from __future__ import annotations
 
@@ -256,9 +254,7 @@ def lay_out(
 
 
 def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...], float]:
-    """What is recorded at marks beside the account, names of the world's summary; and how many
-    bytes it takes.
-    """
+    """The names of the world's summary that marks record beside the account, and their bytes."""
     names = (record,) if isinstance(record, str) else tuple(record)
     if not names:
         return names, 0.0
@@ -718,9 +714,7 @@ def _same(owner: object, method: str, label: str, tree: Any, template: Any) -> N
 def _engine(
     engine: str, policy: Policy, environment: Environment, constraint: Constraint, rounds: float
 ) -> tuple[driver.Engine, str | None]:
-    """The engine for about so many rounds in all, and why it is the scan engine if another one was
-    allowed.
-    """
+    """The engine for about that many rounds, and why it is scan where another was allowed."""
     if engine in ("scan", "kernel"):  # a kernel plays the scan's rounds
         return scan, None
     candidate = time_parallel(policy, environment, constraint)
@@ -759,9 +753,7 @@ def _in_one_kernel(engine: str, task: Task, chunk: int | None, between: float) -
 def time_parallel(
     policy: Policy, environment: Environment, constraint: Constraint
 ) -> driver.TimeParallel | str:
-    """The engine that plays many rounds of these at once with the bits of the scan engine, or why
-    none does.
-    """
+    """The engine that plays many rounds at once with the scan engine's bits, or why none does."""
     for engine in (leap, merge):
         if isinstance(policy, engine.PLAYS):
             reason = engine.why_not(policy, environment, constraint)
