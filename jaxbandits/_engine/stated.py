@@ -55,9 +55,7 @@ class StatedMeans(AroundWorld):
 
 
 def beside_its_means(environment: Environment, means: Any, action: Any) -> Any:
-    """The world to play round by round: one of a user's with :class:`StatedMeans` around it, where
-    its actions are its arms, or sets of them.
-    """
+    """The world to play, in :class:`StatedMeans` if a user's whose actions are arms or sets."""
     arms = getattr(environment.spec, "arms", None)
     columns = None if arms is None else arms + bool(getattr(environment.spec, "null_arm", False))
     by_arm = isinstance(action, jax.ShapeDtypeStruct) and action.dtype == jnp.int32
