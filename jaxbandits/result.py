@@ -95,7 +95,7 @@ class About:
 
     @property
     def engine(self) -> str:
-        """The engines that played, each once."""
+        """The engines that were used, each once."""
         return " and ".join(dict.fromkeys(self.engines))
 
     def as_json(self) -> dict[str, Any]:
@@ -419,7 +419,7 @@ class Result(Shown):
 
     @property
     def rounds(self) -> xarray.DataArray:
-        """Rounds played."""
+        """Rounds simulated."""
         return self._array(self.ledger["rounds"], "rounds", "rounds")
 
     @property

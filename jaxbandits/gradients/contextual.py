@@ -190,7 +190,7 @@ def _rates(
 def _shares(
     reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.ndarray
 ) -> np.ndarray:
-    """``[N, K]``: how often the optimal rule plays each arm at each context; rest is what is
+    """``[N, K]``: how often the optimal rule pulls each arm at each context; rest is what is
     missing to 1.
 
     At the optimal prices a few contexts have several best arms. They are shared out so that every

@@ -1,4 +1,4 @@
-"""What all estimators share: what they return, what they refuse, how they play and sum up."""
+"""What all estimators share: what they return, what they reject, how they simulate and sum up."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class ArmLaw(NamedTuple):
 
 
 class Optimum(NamedTuple):
-    """The optimal play of a budget.
+    """The optimal policy for a budget.
 
     Attributes:
         value: expected total reward from the start.
@@ -118,7 +118,7 @@ def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -
 
 
 class KnapsackOptimum(NamedTuple):
-    """The optimal play of several budgets and T rounds.
+    """The optimal policy for several budgets and T rounds.
 
     Attributes:
         value: expected total reward from the start.

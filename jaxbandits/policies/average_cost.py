@@ -93,7 +93,7 @@ def log_of(rounds: jax.Array) -> jax.Array:
 
 
 def alone(action: jax.Array) -> Mixture:
-    """The mixture that plays one action for sure."""
+    """The mixture that chooses one action with probability 1."""
     certain = jnp.float32(1)
     return Mixture(certain, action, action, certain)
 
@@ -524,7 +524,7 @@ class SUAK(MixturePolicy):
         return super().update(state, key, observation)  # type: ignore[no-any-return]
 
     def plan(self, state: SUAKState, view: View) -> tuple[SUAKState, Mixture]:
-        """Skip, explore, or play the optimistic base."""
+        """Skip, explore, or use the optimistic base."""
         available, log = view.available, log_of(view.round)
         pulls = jnp.maximum(state.learnt.pulls, 1).astype(jnp.float32)
         gap = jnp.abs(ticks.to_float(state.margin)) / pulls  # |ρ̄ − c|

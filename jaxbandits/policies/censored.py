@@ -126,7 +126,7 @@ class Pairs(NamedTuple):
 
 
 class PairPolicy(Policy):
-    """A policy that plays (arm, limit) pairs."""
+    """A policy that chooses (arm, limit) pairs."""
 
     plays: ClassVar[type] = CensoredSpec
 
@@ -202,7 +202,7 @@ def pairs_of(sums: Sums, survival: Survival, log_t: jax.Array) -> Pairs:
 
 
 def survival_of(policy: Any, spec: CensoredSpec) -> Survival:
-    """The policy's survival estimate, if the environment tells what it needs."""
+    """The policy's survival estimate, if the environment reports what it needs."""
     one_of("survival", policy.survival, SURVIVALS)
     if SURVIVALS[policy.survival].needs_revealed and not isinstance(spec, RevealedSpec):
         reads = f"{type(policy).__name__}(survival={policy.survival!r}) reads the consumption of censored rounds"

@@ -342,7 +342,7 @@ class _Linear(Policy):
         )
 
     def taught(self, model: Model, observation: Observation) -> Model:
-        """The played arm's model after one more outcome: A⁻¹ by Sherman and Morrison."""
+        """The pulled arm's model after one more outcome: A⁻¹ by Sherman and Morrison."""
         arms, arm, feedback = model.pulls.shape[0], observation.action, observation.feedback
         context = observation.context
         x = self.rows(context, arms).at[arm].get(mode="clip")  # type: ignore[arg-type]

@@ -103,7 +103,7 @@ class EpsilonFirstState(NamedTuple):
 
 @pytree
 class EpsilonFirst(ArmTotals):
-    """ε-first: pull the arms in turn until εB is spent, then play :math:`\\arg\\max_k \\bar r_k /
+    """ε-first: pull the arms in turn until εB is spent, then pull :math:`\\arg\\max_k \\bar r_k /
     \\bar c_k`.
 
     The estimates are frozen when exploration ends. Exact ties at random. B is what the constraint

@@ -82,7 +82,7 @@ class PricePacerState(NamedTuple):
 
 
 def allowance_of(view: View) -> Allowance:
-    """What the view tells of budgets that renew."""
+    """What the view reports of budgets that renew."""
     if not isinstance(view.left, Allowance) or view.left.scope is None:
         must = "it must be Renewing, and the policy in InFlight"
         raise InputError(f"constraint: none whose budgets renew given; {must}")

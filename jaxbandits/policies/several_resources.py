@@ -530,7 +530,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         return select_tree(state.exploring, super().update(state, key, observation), state)
 
     def believed(self, state: Any, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """(r̄, c̄); an arm never pulled brings nothing."""
+        """(r̄, c̄); an arm never pulled earns nothing."""
         arms = pulled(state.learnt, view.round)
         return arms.mean_reward, arms.mean_cost
 

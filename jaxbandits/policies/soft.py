@@ -132,7 +132,7 @@ class Posterior(NamedTuple):
 
 
 def one_more_trial(before: Posterior, key: jax.Array, observation: Observation) -> Posterior:
-    """With one more trial of the played arm: of its reward and of each cost, all in whole ticks."""
+    """With one more trial of the pulled arm: of its reward and of each cost, all in whole ticks."""
     feedback, costs = observation.feedback, before.costs.size // before.pulls.size
     of_round = observation.view.round, Role.TRIAL
     words = [streams.policy_words(key, *of_round, block) for block in range(1 + costs // 2)]
@@ -148,7 +148,7 @@ def one_more_trial(before: Posterior, key: jax.Array, observation: Observation) 
 
 @pytree
 class BudgetedThompson(Policy):
-    """BTS: draw θ^r_k ~ Beta(1 + S^r_k, 1 + F^r_k), θ^c_k ~ Beta(1 + S^c_k, 1 + F^c_k); play argmax
+    """BTS: draw θ^r_k ~ Beta(1 + S^r_k, 1 + F^r_k), θ^c_k ~ Beta(1 + S^c_k, 1 + F^c_k); pull argmax
     θ^r/θ^c.
 
     No initial pulls, no parameter. A reward r in (0, 1) is turned into a Bernoulli(r) trial, a cost

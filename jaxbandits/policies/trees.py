@@ -108,7 +108,7 @@ class HOO(_RatioTree):
     def update(
         self, state: ArmStatistics, key: jax.Array, observation: Observation
     ) -> ArmStatistics:
-        """Every cell on the way from the root to the played one counts the pull."""
+        """Every cell on the way from the root to the pulled one counts the pull."""
         feedback, point = observation.feedback, to_ticks(observation.action)
         last = jnp.minimum(depth_of(point), self.depth)
         cells = jax.lax.iota(jnp.int32, state.pulls.shape[0])

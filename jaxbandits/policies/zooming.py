@@ -54,7 +54,7 @@ class PointPolicy(Policy):
 
 
 class ZoomingPolicy(PointPolicy):
-    """Activate a uniformly random uncovered point, if there is one; then play the active point of
+    """Activate a uniformly random uncovered point, if there is one; then pull the active point of
     largest index.
 
     A point x is covered if an active y has ``|x − y|`` < E(y)/L; a point that was never played has

@@ -1,4 +1,4 @@
-"""Bootstrap intervals and bands that hold for a whole curve."""
+"""Bootstrap intervals and bands that cover a whole curve."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def simultaneous_band(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """Mean and a band that holds the true mean at **all** places along an axis at once, with
+    """Mean and a band that covers the true mean at **all** places along an axis at once, with
     probability ``level``.
 
     The studentised bootstrap of :func:`bootstrap_interval` for curves: a resample keeps a unit's

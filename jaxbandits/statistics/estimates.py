@@ -1,4 +1,4 @@
-"""Estimates with their intervals, and warnings where no interval can hold its level.
+"""Estimates with their intervals, and warnings where intervals may cover less.
 
 Every interval of this room takes one way: :func:`interval` brings a labelled array into ``[stratum,
 unit, place]``, asks for value, ends and doubts, and puts the labels back.
@@ -311,7 +311,7 @@ def no_end(
 
 
 def few_in_tail(count: int, places: int, tail: float, over: str) -> Doubt:
-    """Whether the tail holds 10 units or fewer."""
+    """Whether the tail has 10 units or fewer."""
     enough = math.ceil((FEW + 1) / tail)
     shortage = f"{tail:.2g} of {units_of(over, count)} are {count * tail:.3g}: too few"
     text = f"{shortage} for an interval that holds its level; take {enough:,}"

@@ -1,4 +1,4 @@
-"""Which settings are clearly better, with an error rate that holds for the whole table."""
+"""Which settings are clearly better, with an error rate for the whole table."""
 
 from __future__ import annotations
 

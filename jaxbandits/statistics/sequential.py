@@ -1,4 +1,4 @@
-"""Sequential analysis: tests of paired differences that hold their level at every look, and
+"""Sequential analysis: tests of paired differences that keep their level at every look, and
 over all of them.
 
 Each claim has an e-process, a wealth that a gambler makes of bets against it: if the claim is false

@@ -1,4 +1,4 @@
-"""The page "What a result holds" against the class: every public name, its axes and its unit."""
+"""The page "What a result contains" against the class: every public name, its axes and its unit."""
 
 from __future__ import annotations
 

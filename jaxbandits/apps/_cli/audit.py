@@ -16,7 +16,7 @@ The exit code is 1 if a decision differs from the file, or if a budget was excee
 def parser() -> Parser:
     """The parser of ``audit``."""
     about = "Repeat every decision in the file of a jb.live.Agent, and check it and the budgets."
-    table = "file  FILE  the file of the agent, which may go on meanwhile"
+    table = "file  FILE  the file of the agent, which may keep running"
     return Parser("audit", about, table, epilog=_EPILOG)
 
 

@@ -109,11 +109,11 @@ _OPTIONS = f"""\
 --arms  FILE  the arms, a CSV file (see below); - for standard input
 --budget  B  of each instance, in the file's unit of cost
 --policies  A,B,…  of {", ".join(NAMES)}
---runs  R  of each setting on each instance (1000; fewer where days are played)
+--runs  R  of each setting on each instance (1000; fewer for files with days)
 --growth  G|none  an arm sells at most G times what it sold in the file, a log has G times its requests (2; a log 1)
 --decide  daily|per-click  how often the policy decides (daily, if the file has days)
 --start  file|nothing  policies start from the file's counts, or without data (file)
---noise  bernoulli|clicks|empirical  law of an outcome (clicks for conversions, empirical for a log, else bernoulli)
+--noise  bernoulli|clicks|empirical  distribution of outcomes (conversions: clicks, a log: empirical, else bernoulli)
 --seed  S  the same seed gives the same numbers (0)
 --out  DIR  folder for {", ".join(FILES)} (jaxbandits-out)
 --progress  -  a progress bar on stderr (default: on a terminal; elsewhere a line every ten seconds)
@@ -138,7 +138,7 @@ def parser() -> Parser:
         "out": {"default": "jaxbandits-out"},
         "progress": {"action": argparse.BooleanOptionalAction},
     }
-    about = "Spend a budget on the arms of a file with several policies, many times, and rank them."
+    about = "Simulate several policies that spend a budget on the arms of a file, and rank them."
     table = _OPTIONS + READING_TABLE
     return Parser("compare", about, table, more | READING_TYPES, _EPILOG)
 

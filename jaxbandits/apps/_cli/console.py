@@ -169,9 +169,9 @@ _JOBS = {
     "read": "show how a file of arms is read",
     "compare": "which policy spends a budget best",
     "demo": "regret, sensitivity and a gradient in three pictures",
-    "sweep": "regret over grids, survives a kill",
-    "status": "what is done of a sweep, what is left",
-    "audit": "check the log of a live agent by deciding again",
+    "sweep": "regret over grids, resumes after a kill",
+    "status": "what a sweep has finished, what is left",
+    "audit": "recompute every decision in the file of a live agent",
     "tune": "find a policy's parameter by gradient descent",
 }
 

@@ -12,7 +12,7 @@ from jaxbandits.tools import line
 def parser() -> Parser:
     """The parser of ``status``."""
     about = "Report what is done of a sweep, what is left, and how long that will take."
-    return Parser("status", about, "folder  DIR  what was --out")
+    return Parser("status", about, "folder  DIR  the folder given to sweep as --out")
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:

@@ -171,7 +171,7 @@ class Comparison:
         }
 
     def picture(self) -> bytes:
-        """The mean regret against the money spent; a band holds its whole curve at 95 %."""
+        """The mean regret against the money spent; a band covers its whole curve with 95 %."""
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
@@ -183,7 +183,7 @@ class Comparison:
             np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
             list(self.plan.played.labels),
             list(curves),
-            title=f"{scope}{count_of(self.plan.runs, 'run')} each; a band holds its whole curve at 95 %",
+            title=f"{scope}{count_of(self.plan.runs, 'run')} each; a band covers its whole curve with 95 %",
             across=f"budget spent per instance{unit}",
             up=f"regret [{table.reward_unit}]",
         )
