@@ -281,21 +281,20 @@ class Stocked(AddressedArms, AroundWorld):
         price = cost if isinstance(constraint, TotalBudget) else np.ones_like(cost)
         if self.starts is None:
             best = bought(reward, price, limit, clock)
-            alone = _highest(
-                bought(*(x[..., None] for x in (reward, price, limit)), clock[:, None])
-            )
+            one_by_one = reward[..., None], price[..., None], limit[..., None]
+            alone = _highest(bought(*one_by_one, clock[:, None]))
         else:
             best, alone = np.empty((2, *clock.shape, 2))
             for i, lengths in enumerate(np.diff(np.asarray(self.starts), append=np.inf)):
                 exists = ~np.isnan(reward[i])
-                arms = reward[i][exists], price[i][exists], limit[i][exists]
+                r, c, m = reward[i][exists], price[i][exists], limit[i][exists]
                 shown = np.asarray(self.shown)[i][:, exists]
-                best[i] = bought(*arms, clock[i], (lengths, shown))
-                one_by_one = [
-                    bought(*(x[k] for x in arms), clock[i], (lengths, shown[:, k]))
-                    for k in np.arange(exists.sum())[:, None]
+                best[i] = bought(r, c, m, clock[i], (lengths, shown))
+                each = [
+                    bought(r[k], c[k], m[k], clock[i], (lengths, shown[:, k]))
+                    for k in np.arange(r.size)[:, None]
                 ]
-                alone[i] = _highest(np.stack(one_by_one))
+                alone[i] = _highest(np.stack(each))
         tables = {"moving": best, "fixed": alone}
         return {name: partial(_tangent, table, clock) for name, table in tables.items()}
 
@@ -348,6 +347,7 @@ def bought(
     program is solved for each clock.
     """
     open_parts = [] if parts is None else np.flatnonzero(parts[1].any(axis=1)).tolist()
+    free: ArrayLike
     if parts is None:
         free, widths, slopes = _by_ratio(reward, cost, limit)
     elif len(open_parts) == 1 and np.isinf(limit[open_arms := parts[1][open_parts[0]]]).all():
