@@ -564,12 +564,13 @@ class ContextualPacer(_Optimistic):
         >>> world = jb.environments.ContextualArms.linear(
         ...     [[0.3, 0.0], [0.5, 0.4]], [[[0.1, 0.0]], [[0.5, 0.0]]], jb.environments.Gaussian(1), resources=1)
         >>> limit = jb.TotalBudget([600.0], last_pull="counts", rounds=2000)
-        >>> policy = jb.policies.ContextualPacer(explore=jb.policies.Bonus(1.0))
-        >>> result = jb.simulate(policy, world, limit, key=jax.random.key(0), replicates=8, marks=1)
-        >>> best = world.value_of_context(limit)[0]
-        >>> reward = float(result.reward.mean()) / 2000
-        >>> f"{reward:.2f} of {best.contextual:.2f} that could be had, {best.fixed:.2f} without context"
-        '0.53 of 0.54 that could be had, 0.40 without context'
+        >>> best = world.value_of_context(limit)
+        >>> oracle = jb.policies.ContextualOracle.of(world, [one.price for one in best])
+        >>> policies = [jb.policies.ContextualPacer(explore=jb.policies.Bonus(1.0)), oracle]
+        >>> result = jb.simulate(policies, world, limit, key=jax.random.key(0), replicates=8, marks=1)
+        >>> learner, oracle = result.reward.values.mean((1, 2, 3)) / 2000
+        >>> f"{learner:.2f}, by an oracle {oracle:.2f}, without context {best[0].fixed:.2f}"
+        '0.53, by an oracle 0.54, without context 0.40'
     """
 
     eta: ArrayLike = leaf(default=0.01, above=0)
@@ -885,17 +886,7 @@ class ContextualOracle(Policy):
         InputError: before anything runs, for a world without contexts, or a constraint other than
             :class:`~jaxbandits.TotalBudget` with rounds.
 
-    Example:
-        >>> import jax
-        >>> import jaxbandits as jb
-        >>> world = jb.environments.ContextualArms.linear(
-        ...     [[0.3, 0.0], [0.5, 0.4]], [[[0.1, 0.0]], [[0.5, 0.0]]], jb.environments.Gaussian(1), resources=1)
-        >>> limit = jb.TotalBudget([600.0], last_pull="counts", rounds=2000)
-        >>> best = world.value_of_context(limit)
-        >>> oracle = jb.policies.ContextualOracle.of(world, [one.price for one in best])
-        >>> result = jb.simulate(oracle, world, limit, key=jax.random.key(0), replicates=8, marks=1)
-        >>> round(float(result.reward.mean()) / 2000 / best[0].contextual, 2)
-        0.99
+    :class:`ContextualPacer` has an example.
     """
 
     reward: Means = leaf()
