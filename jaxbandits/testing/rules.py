@@ -378,14 +378,14 @@ def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], 
         return of.get(x, 0) if hasattr(x, "count") or not hasattr(x, "val") else 0
 
     for equation in jaxpr.eqns:
+        name, place = equation.primitive.name, summarize(equation.source_info).rpartition("/")[2]
         sources = [read(x) for x in equation.invars]
         together = functools.reduce(operator.or_, sources, 0)
-        if equation.primitive.name == "random_bits" and not sources[0] & _VARIES:
-            places.append(summarize(equation.source_info).rpartition("/")[2])
+        if name == "random_bits" and not sources[0] & _VARIES:
+            places.append(place)
         inner = [x for value in equation.params.values() for x in _jaxprs(value)]
         outputs = [together] * len(equation.outvars)
-        name, loops = equation.primitive.name, equation.primitive.name in ("scan", "while")
-        place = summarize(equation.source_info).rpartition("/")[2]
+        loops = name in ("scan", "while")
         for body in inner:
             fits = len(body.invars) == len(sources)
             # What does not match one by one (a loop's parts, a branch) is taken together: rather
@@ -699,11 +699,8 @@ def check_constraint(
         environment: a small world; two or more instances of different kinds are best.
         policy: who plays, default :class:`~jaxbandits.policies.CUCB`, which leaps where it is
             allowed to.
-        key: the root key, default ``jax.random.key(0)``.
 
-    Raises:
-        AssertionError: naming the rule that is broken and where.
-        InputError: if the three do not fit together.
+    Key and errors are those of :func:`check_policy`.
 
     Example:
         >>> import jaxbandits as jb
