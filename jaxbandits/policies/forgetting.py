@@ -158,7 +158,7 @@ class Windowed(WithState):
         >>> every += [jb.policies.Restarting(jb.policies.UCB1(), jb.policies.GLR())]
         >>> result = jb.simulate(every, world, jb.Horizon(2000), key=jax.random.key(0), replicates=8, marks=[0.5, 1.0])
         >>> result.regret.mean(["instance", "replicate"]).values.round().tolist()   # before the change, and after it
-        [[20.0, 274.0], [50.0, 118.0], [20.0, 49.0]]
+        [[20.0, 274.0], [50.0, 118.0], [21.0, 49.0]]
     """
 
     policy: Policy = leaf()
