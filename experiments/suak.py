@@ -52,7 +52,7 @@ from experiments.figures import (
 )
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import ticks
-from jaxbandits.core.pytrees import leaf
+from jaxbandits.core.pytrees import leaf, select_tree
 from jaxbandits.core.specs import SKIP
 from jaxbandits.environments import FiniteArms, WithNullArm
 from jaxbandits.environments.finite import uniforms
@@ -66,7 +66,7 @@ from jaxbandits.policies import (
     PrimalDualTwoPhase,
     UCBSimplex,
 )
-from jaxbandits.policies.average_cost import alone, either, floor_ticks
+from jaxbandits.policies.average_cost import alone, floor_ticks
 
 SEED = 8
 C = 0.5
@@ -672,7 +672,7 @@ class SkipFirst(OnePhase):
         """Skip, or One-Phase on what is left beside the savings."""
         savings = ticks.times(floor_ticks(self.c), self.first)
         state, mixture = super().plan(state, view._replace(left=ticks.minus(view.left, savings)))
-        return state, either(view.round <= self.first, alone(jnp.int32(SKIP)), mixture)
+        return state, select_tree(view.round <= self.first, alone(jnp.int32(SKIP)), mixture)
 
 
 def initial(options: Options) -> list[Row]:

@@ -88,8 +88,9 @@ def play_out(
         >>> def uniform(counts):
         ...     return np.full((1, *counts.pulls.shape), 0.5)
         >>> ends = oracles.play_out(uniform, arms=2, rounds=10)
-        >>> round(float(oracles.evaluate(ends, [[0.6, 0.4]], [[1.0, 1.0]]).regret[0]), 12)
-        1.0
+        >>> exact = oracles.evaluate(ends, [[0.6, 0.4]], [[1.0, 1.0]])
+        >>> round(float(exact.regret[0]), 12), exact.pulls.round(9).tolist(), exact.by_mean_reward.shape
+        (1.0, [[5.0, 5.0]], (1, 2))
     """
     must = f"smaller for {arms} arms: (arms + 1) (rounds + 1)^(3 arms) below 2**63"
     refuse("rounds", rounds, (arms + 1) * (rounds + 1) ** (3 * arms) >= 2**63, must)
@@ -132,15 +133,6 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
 
     The derivative of the best rate is that of the best arm (the first, if several are best: there
     the regret has a kink). :func:`play_out` has an example.
-
-    Example:
-        >>> import numpy as np
-        >>> from jaxbandits import oracles
-        >>> def uniform(counts):
-        ...     return np.full((1, *counts.pulls.shape), 0.5)
-        >>> exact = oracles.evaluate(oracles.play_out(uniform, arms=2, rounds=6), [[0.6, 0.4]], [[1.0, 1.0]])
-        >>> exact.pulls.round(9).tolist(), exact.by_mean_reward.shape
-        ([[3.0, 3.0]], (1, 2))
     """
     mr = np.atleast_2d(numbers("mean_reward", mean_reward))
     mc = np.atleast_2d(numbers("mean_cost", mean_cost))

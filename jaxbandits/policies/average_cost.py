@@ -98,11 +98,6 @@ def alone(action: jax.Array) -> Mixture:
     return Mixture(certain, action, action, certain)
 
 
-def either(condition: jax.Array, yes: Mixture, no: Mixture) -> Mixture:
-    """``yes`` where ``condition`` holds, else ``no``."""
-    return select_tree(condition, yes, no)
-
-
 def and_null(mask: jax.Array) -> jax.Array:
     """A mask over the arms, extended by the null arm."""
     return jnp.concatenate([mask, jnp.ones((1,), jnp.bool_)])
@@ -111,7 +106,7 @@ def and_null(mask: jax.Array) -> jax.Array:
 def first_pulls(state: ArmStatistics, view: View, then: Mixture) -> Mixture:
     """Each arm once in index order, then the given mixture."""
     fresh = (state.pulls == 0) & view.available
-    return either(jnp.any(fresh), alone(fewest(state.pulls, fresh)), then)
+    return select_tree(jnp.any(fresh), alone(fewest(state.pulls, fresh)), then)
 
 
 def floor_ticks(c: jax.Array) -> jax.Array:
@@ -373,7 +368,7 @@ class PrimalDualTwoPhase(MixturePolicy):
         support = jnp.where(jnp.all(~state.support[:-1] | available), support, and_null(available))
         spend = best_mixture(at.reward_high, at.cost_low, rate, support)
         in_turn = alone(fewest(state.learnt.pulls, available))
-        return state, either(state.identified(), spend, in_turn)
+        return state, select_tree(state.identified(), spend, in_turn)
 
 
 # --- UCB-Simplex: an optimistic basis of the LP, kept in balance by its own account
@@ -541,8 +536,8 @@ class SUAK(MixturePolicy):
         )
         d = jnp.min(jnp.where(available, gap - middle, jnp.inf))
         to_explore = alone(fewest(state.learnt.pulls, uncertain))
-        main = either(explore, to_explore, self.base(state, view, log, d))
-        return state, either(over | (explore & broke), alone(jnp.int32(SKIP)), main)
+        main = select_tree(explore, to_explore, self.base(state, view, log, d))
+        return state, select_tree(over | (explore & broke), alone(jnp.int32(SKIP)), main)
 
     def base(self, state: SUAKState, view: View, log: jax.Array, d: jax.Array) -> Mixture:
         """The optimistic base, mixed so that the budget is under-used."""

@@ -1,4 +1,7 @@
-"""Changing means: wrappers that forget (window, discount, restarts), and an oracle's schedule."""
+"""Changing means: wrappers that forget (window, discount, restarts), and an oracle's schedule.
+
+A wrapper refuses a policy that it cannot make forget, before anything runs.
+"""
 
 from __future__ import annotations
 
@@ -142,9 +145,6 @@ class Windowed(WithState):
             and ``BudgetedThompson``.
         window: w ≥ 1, in rounds; part of the program. Memory and time of a round grow with it.
 
-    Raises:
-        InputError: before anything runs, for a policy that learns in another way.
-
     Source: SW-UCB (Garivier, Moulines, ALT 2011, §3), for any index; there ln(min(t, w)). Around
     :class:`~jaxbandits.policies.UCBBwK` it is SW-UCB for knapsacks (Liu, Jiang, Li, NeurIPS 2022,
     Algorithm 1), with one window for rewards and costs and with that policy's radius.
@@ -154,11 +154,11 @@ class Windowed(WithState):
         >>> import jaxbandits as jb
         >>> good, bad = (jb.environments.FiniteArms.bernoulli([0.5, mean], [0.5, 0.5]) for mean in (0.9, 0.1))
         >>> world = jb.environments.Piecewise.of([good, bad], at=[1001])
-        >>> both = [jb.policies.UCB1(), jb.policies.Windowed(jb.policies.UCB1(), window=200)]
-        >>> result = jb.simulate(both, world, jb.Horizon(2000), key=jax.random.key(0), replicates=8, marks=[0.5, 1.0])
-        >>> lost = result.regret.mean(["instance", "replicate"]).values
-        >>> lost[0].round().tolist(), lost[1].round().tolist()       # before the change, and after it
-        ([20.0, 274.0], [50.0, 118.0])
+        >>> every = [jb.policies.UCB1(), jb.policies.Windowed(jb.policies.UCB1(), window=200)]
+        >>> every += [jb.policies.Restarting(jb.policies.UCB1(), jb.policies.GLR())]
+        >>> result = jb.simulate(every, world, jb.Horizon(2000), key=jax.random.key(0), replicates=8, marks=[0.5, 1.0])
+        >>> result.regret.mean(["instance", "replicate"]).values.round().tolist()   # before the change, and after it
+        [[20.0, 274.0], [50.0, 118.0], [21.0, 49.0]]
     """
 
     policy: Policy = leaf()
@@ -280,10 +280,6 @@ class Discounted(WithState):
         policy: any policy whose statistics are sums over observations, as in :class:`Windowed`.
         gamma: γ in (0, 1], counted to 2⁻²⁴; :meth:`half_life` gives it from what people think in.
         per: ``"round"`` or ``"pull"``.
-
-    Raises:
-        InputError: before anything runs, for a policy that learns in another way, or another
-            ``per``.
 
     Source: D-UCB (Kocsis, Szepesvári 2006; Garivier, Moulines, ALT 2011, §2), for any index; there
     ln Σ n_k.
@@ -605,24 +601,13 @@ class Restarting(WithState):
             has met many changes looks out for more. With α = √(K ln T/T) nobody needs to know how
             many there are. Part of the program; default False.
 
-    Raises:
-        InputError: before anything runs, for other policies, or what is no detector.
-
     Source: CUSUM-UCB (AAAI 2018), which forgets the arm; GLR-klUCB (JMLR 2022) knows both, and the
     growing exploration; around any policy: detection-augmented learning (Gerogiannis, Huang, Bose,
     Veeravalli, arXiv 2501.19401).
 
     Deviations: exploration is drawn, as in CUSUM-UCB; GLR-klUCB's takes turns.
 
-    Example:
-        >>> import jax
-        >>> import jaxbandits as jb
-        >>> good, bad = (jb.environments.FiniteArms.bernoulli([0.5, mean], [0.5, 0.5]) for mean in (0.9, 0.1))
-        >>> world = jb.environments.Piecewise.of([good, bad], at=[1001])
-        >>> both = [jb.policies.UCB1(), jb.policies.Restarting(jb.policies.UCB1(), jb.policies.GLR())]
-        >>> result = jb.simulate(both, world, jb.Horizon(2000), key=jax.random.key(0), replicates=8, marks=[0.5, 1.0])
-        >>> result.regret[..., -1].mean(["instance", "replicate"]).values.round().tolist()
-        [274.0, 49.0]
+    :class:`Windowed` has an example.
     """
 
     policy: Policy = leaf()

@@ -334,10 +334,11 @@ class Subject:
         """Round i + 1 of ``steps``, as jax arrays."""
         return jax.tree.map(lambda x: jnp.asarray(x[i]), self.steps)
 
-    def sampled(self, number: int) -> list[int]:
-        """Places of the first two rounds of ``steps``, and of about ``number`` others."""
+    def sampled(self, number: int) -> list[tuple[int, Step]]:
+        """(i, round i + 1) of the first two rounds of ``steps``, and of about ``number`` others."""
         last = self.steps.over.shape[0] - 1
-        return sorted({0, min(1, last), *np.linspace(0, last, number).astype(int).tolist()})
+        places = {0, min(1, last), *np.linspace(0, last, number).astype(int).tolist()}
+        return [(i, self.round(i)) for i in sorted(places)]
 
     @cached_property
     def decided(self) -> Callable[[Pytree, Observation], tuple[Any, Any]]:

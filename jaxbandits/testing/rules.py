@@ -103,8 +103,7 @@ def a_second_trace_is_the_first(subject: Subject) -> None:
 def agrees_without_jit(subject: Subject) -> None:
     """Without jit: states and scores within 4 units in the last place, or the policy's ``rounding``."""
     leaves = one_setting(subject.first, subject.environment)
-    for i in subject.sampled(4):
-        now = subject.round(i)
+    for i, now in subject.sampled(4):
         with jax.disable_jit():
             after, action = leaves.step(now.before, typed(subject.policy_words), now.observation)
         equal(now.after, after, f"round {i + 1}: the state without jit", terms=now.before)
@@ -127,8 +126,7 @@ def agrees_without_jit(subject: Subject) -> None:
 
 def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
     """With ``empty`` set, ``step`` is ``select`` on the old state, whatever the feedback is."""
-    for i in subject.sampled(3):
-        now = subject.round(i)
+    for i, now in subject.sampled(3):
         real = now.observation.feedback
         for filling in (real, jax.tree.map(lambda x: jnp.full_like(x, -12345), real)):
             observation = now.observation._replace(empty=jnp.bool_(True), feedback=filling)
@@ -140,8 +138,7 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
 def leaves_closed_arms_alone(subject: Subject) -> None:
     """The arm that it is about to pull closes: it pulls another one, rests, or skips the round."""
     null_arm = getattr(subject.environment.spec, "null_arm", False)
-    for i in subject.sampled(16):
-        now = subject.round(i)
+    for i, now in subject.sampled(16):
         available, arm = now.observation.view.available, now.action
         if available is None or not isinstance(arm, jax.Array) or arm.shape:
             return  # a point, a pair of an arm and a limit, or a set is no arm that closes
@@ -166,8 +163,7 @@ def learns_from_the_context_of_the_decision(subject: Subject) -> None:
     def learnt(before: Any, observation: Any) -> Any:
         return leaves.update(before, typed(words), observation)
 
-    for i in subject.sampled(3)[1:]:
-        now = subject.round(i)
+    for i, now in subject.sampled(3)[1:]:
         view = now.observation.view
         assert view.context is not None
         changed = now.observation._replace(view=view._replace(context=view.context + 1))
@@ -331,8 +327,7 @@ def scores_rest_as_declared(subject: Subject) -> None:
         return
     if not isinstance(subject.round(0).after, ArmStatistics):
         return
-    for i in subject.sampled(5)[2:]:
-        now = subject.round(i)
+    for i, now in subject.sampled(5)[2:]:
         t, pulled = now.observation.view.round, np.asarray(now.after.pulls) > 0
         every = np.asarray(_jitted_scores(leaves, now.after, t))
         before = every[pulled]
@@ -383,14 +378,14 @@ def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], 
         return of.get(x, 0) if hasattr(x, "count") or not hasattr(x, "val") else 0
 
     for equation in jaxpr.eqns:
+        name, place = equation.primitive.name, summarize(equation.source_info).rpartition("/")[2]
         sources = [read(x) for x in equation.invars]
         together = functools.reduce(operator.or_, sources, 0)
-        if equation.primitive.name == "random_bits" and not sources[0] & _VARIES:
-            places.append(summarize(equation.source_info).rpartition("/")[2])
+        if name == "random_bits" and not sources[0] & _VARIES:
+            places.append(place)
         inner = [x for value in equation.params.values() for x in _jaxprs(value)]
         outputs = [together] * len(equation.outvars)
-        name, loops = equation.primitive.name, equation.primitive.name in ("scan", "while")
-        place = summarize(equation.source_info).rpartition("/")[2]
+        loops = name in ("scan", "while")
         for body in inner:
             fits = len(body.invars) == len(sources)
             # What does not match one by one (a loop's parts, a branch) is taken together: rather
@@ -464,8 +459,7 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
         table = np.concatenate(list(leaves), axis=1)
         return 1 - np.unique(table, axis=0, return_counts=True)[1].max() / chance
 
-    for i in subject.sampled(3):
-        now = subject.round(i)
+    for i, now in subject.sampled(3):
         by_key, by_round = acts(now.after, now.observation)
         # A quarter of the keys: what is rarer may well not happen in that many rounds.
         assert share_of_the_rest(by_round) > 0 or share_of_the_rest(by_key) < 0.25, (
@@ -564,11 +558,11 @@ def check_policy(
 def books_without_jit(subject: Subject) -> None:
     """The account is the same without jit, to the bit."""
     constraint = lane_constraint(subject)
-    for i in subject.sampled(8):
-        before, outcome = _before(subject, i), subject.round(i).outcome
+    for i, now in subject.sampled(8):
+        before = _before(subject, i)
         with jax.disable_jit():
-            slow = book(constraint, before, outcome)
-        equal(subject.round(i).ledger, slow, f"round {i + 1}: the ledger without jit")
+            slow = book(constraint, before, now.outcome)
+        equal(now.ledger, slow, f"round {i + 1}: the ledger without jit")
 
 
 def clock_runs_forward(subject: Subject) -> None:
@@ -614,8 +608,8 @@ def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
     """Where every outcome is its own mean, ``expected_clock`` is the clock."""
     host_constraint = lane_constraint(subject, 0, np.asarray)
     constraint, ledger = lane_constraint(subject), _before(subject, 0)
-    for i in subject.sampled(8):
-        outcome = subject.round(i).outcome
+    for i, now in subject.sampled(8):
+        outcome = now.outcome
         plain = outcome._replace(reward=outcome.expected_reward, cost=outcome.expected_cost)
         ledger = book(constraint, ledger, plain)
         if bool(constraint.ended(ledger)):
@@ -705,11 +699,8 @@ def check_constraint(
         environment: a small world; two or more instances of different kinds are best.
         policy: who plays, default :class:`~jaxbandits.policies.CUCB`, which leaps where it is
             allowed to.
-        key: the root key, default ``jax.random.key(0)``.
 
-    Raises:
-        AssertionError: naming the rule that is broken and where.
-        InputError: if the three do not fit together.
+    Key and errors are those of :func:`check_policy`.
 
     Example:
         >>> import jaxbandits as jb
