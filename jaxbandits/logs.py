@@ -28,7 +28,6 @@ from jaxbandits.core.checks import bad, booleans, door, in_float32, numbers, who
 from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import (
     Constraint,
-    Environment,
     Feedback,
     Outcome,
     Policy,
@@ -39,7 +38,7 @@ from jaxbandits.core.protocol import (
 from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import check_unit, ticks32
-from jaxbandits.environments.finite import listed, refuses_but_one_arm
+from jaxbandits.environments.finite import CountedArms, listed
 from jaxbandits.policies.base import Plan
 from jaxbandits.result import Result, join_settings
 from jaxbandits.simulation import labelled, origin_of
@@ -235,7 +234,7 @@ def _propensities(
 
 
 @pytree
-class LoggedArms(Environment):
+class LoggedArms(CountedArms):
     """Rows of a log as a world: whatever is pulled brings what the row says."""
 
     # :func:`replay` hands over one row at a time, and drops the rounds in which another arm was
@@ -255,13 +254,6 @@ class LoggedArms(Environment):
         size = None if self.features is None else self.features.shape[len(self.reward.shape) :]
         return FiniteSpec(int(self.mean_reward.shape[-1]), resources, context=size)
 
-    def refuses(self, action: Any) -> str | None:
-        return refuses_but_one_arm(action)
-
-    def start(self) -> jax.Array:
-        """Pull counts, ``i32[K]``."""
-        return jnp.zeros((self.spec.arms,), jnp.int32)
-
     def open(self, state: Any, round: jax.Array) -> jax.Array | None:
         return None if self.could is None else self.could[0]
 
@@ -273,13 +265,9 @@ class LoggedArms(Environment):
 
     def pull(self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array) -> Any:
         reward, cost = self.reward[0], self.cost[0]
-        arms = jax.lax.iota(jnp.int32, self.spec.arms)
         valid = (action >= 0) & (action < self.spec.arms)
         outcome = Outcome(reward, cost, reward, cost, {}, valid=valid)
-        return state + (arms == action), outcome, Feedback(reward, cost), jnp.bool_(False)
-
-    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        return {"pulls": state}
+        return self.counted(state, action), outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """As the log estimates them."""
