@@ -233,10 +233,7 @@ def pull_top(
     )
     # Without the barrier XLA draws everything anew for every sum.
     reward, cost = (prefix_sums(x) for x in jax.lax.optimization_barrier(feedbacks))
-    before = (
-        Total(merge_state.reward.whole[at], merge_state.reward.part[at]),
-        Total(merge_state.cost.whole[at], merge_state.cost.part[at]),
-    )
+    before = jax.tree.map(lambda x: x[at], (merge_state.reward, merge_state.cost))
     totals = ticks.add(before[0], reward), ticks.add(before[1], cost)
     _, index = radius_and_index(policy, n + 1 + steps, *totals, constants.phase)
     # The pull after which it stops: the first index that is at most θ, whatever the later ones are.
@@ -253,13 +250,8 @@ def pull_top(
 
     return MergeState(
         pulls=merge_state.pulls + jnp.where(is_top, pulls, 0),
-        reward=Total(
-            put(totals[0].whole, merge_state.reward.whole),
-            put(totals[0].part, merge_state.reward.part),
-        ),
-        cost=Total(
-            put(totals[1].whole, merge_state.cost.whole), put(totals[1].part, merge_state.cost.part)
-        ),
+        reward=jax.tree.map(put, totals[0], merge_state.reward),
+        cost=jax.tree.map(put, totals[1], merge_state.cost),
         index=put(index, merge_state.index),
         ledger=book_many(merge_state.ledger, brought, pulls),
     )

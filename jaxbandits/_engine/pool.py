@@ -105,7 +105,7 @@ def usual_slots(
     share = -(-(lanes or task.order.size) // workers)
     slots = min(fast, 1 << (share - 1).bit_length())
     sharers = -(-workers // len(devices))  # workers that share a device's memory
-    lane = STATES.get(devices[0].platform, STATES["tpu"]) * driver.state_bytes(task, slots) / slots
+    lane = STATES.get(devices[0].platform, STATES["tpu"]) * task.shapes.bytes(slots) / slots
     fit = int(_SHARE_OF_MEMORY * memory_left(devices[0]) / (sharers * lane))
     return min(slots, _power_of_two(fit))
 
