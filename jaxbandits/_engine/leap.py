@@ -116,14 +116,8 @@ def _value_for_each_arm(policy: Policy) -> str | None:
     """Which leaf that a score reads has a value for each arm, if one has."""
     assert isinstance(policy, IndexPolicy)
     scoring = jax.eval_shape(lambda policy: policy.scoring(), policy)  # the leaves may be shapes
-    return next(
-        (
-            f"{leaf.name} has a value for each arm"
-            for leaf in walk(scoring)
-            if leaf.metadata.get("core")
-        ),
-        None,
-    )
+    of_arms = (leaf.name for leaf in walk(scoring) if leaf.metadata.get("core"))
+    return next((f"{name} has a value for each arm" for name in of_arms), None)
 
 
 # --- the state of a lane that leaps

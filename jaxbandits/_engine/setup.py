@@ -551,7 +551,10 @@ def _play_a_round(
         later = _trace(environment, "opens_next", world.opens_next, start, _i32())
         _same(environment, "opens_next", "int32[]", later, _i32())
     context = _trace(environment, "context", lambda: world.context(key, jnp.int32(1)))
-    _check_context(environment, context)
+    shape = getattr(spec, "context", None)
+    said = None if shape is None else f"float32{list(shape)}"
+    must_be = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
+    _same(environment, "context", f"what spec.context says, {said}", context, must_be)
     view = View(_i32(), budget, available, context)
     observation = Observation(view, blank, feedback, _FLAG, context)
     updated = _trace(
@@ -577,16 +580,6 @@ def _play_a_round(
             twice[0],
             f"another name: {type(environment).__name__} has it",
         )
-
-
-def _check_context(environment: Environment, context: Any) -> None:
-    """Refuse a context whose shape is not the one that the spec states."""
-    shape = getattr(environment.spec, "context", None)
-    must = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
-    requirement = "what spec.context says, " + (
-        "None" if shape is None else f"float32{list(shape)}"
-    )
-    _same(environment, "context", requirement, context, must)
 
 
 def _whose(environment: Environment) -> Environment:
