@@ -103,9 +103,8 @@ class Task:
     rounds: float  # expected, of all lanes together: steers scheduling only
     why_scan: str | None = None  # why ``engine="auto"`` plays round by round
     record: tuple[str, ...] = ()  # of the world's summary, what is recorded at marks
-    program: str | None = (
-        None  # the digest of what was traced, see ``core.fingerprint``; None of this package's code
-    )
+    # The digest of what was traced, see ``core.fingerprint``; None of this package's code
+    program: str | None = None
 
     @property
     def policy(self) -> Policy:

@@ -214,19 +214,14 @@ def pull_top(
     policy = lane.policy
     assert isinstance(policy, ZoomingPolicy)
     key = typed(lane.world_key)
-    ids, steps = (
-        jax.lax.iota(jnp.int32, merge_state.index.shape[0]),
-        jax.lax.iota(jnp.int32, LENGTH),
-    )
+    ids = jax.lax.iota(jnp.int32, merge_state.index.shape[0])
+    steps = jax.lax.iota(jnp.int32, LENGTH)
     top = jnp.max(merge_state.index)
     goes_on = _goes_on(constants, merge_state)
     # Any order leads to the same state
     at = jnp.min(jnp.where(merge_state.index == top, ids, ids.shape[0] - 1))
-    n, mean_reward, mean_cost = (
-        merge_state.pulls[at],
-        constants.mean_reward[at],
-        constants.mean_cost[at],
-    )
+    n = merge_state.pulls[at]
+    mean_reward, mean_cost = constants.mean_reward[at], constants.mean_cost[at]
     world = at_instance(environment, lane.row)
     feedbacks = jax.vmap(world.outcome, in_axes=(None, None, 0, None, None))(
         key, constants.since[at], constants.earlier[at] + n + steps, mean_reward, mean_cost

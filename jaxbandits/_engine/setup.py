@@ -328,11 +328,9 @@ def check_nouns(policies: list[Any], environment: Environment, constraint: Const
         Environment: "an environment, such as FiniteArms.bernoulli(...)",
         Constraint: "a constraint, such as TotalBudget(500.0, last_pull='counts')",
     }
-    nouns = [
-        *(("policies", policy, Policy) for policy in policies),
-        ("environment", environment, Environment),
-    ]
-    for name, noun, kind in [*nouns, ("constraint", constraint, Constraint)]:
+    nouns: list[Any] = [("policies", policy, Policy) for policy in policies]
+    nouns += [("environment", environment, Environment), ("constraint", constraint, Constraint)]
+    for name, noun, kind in nouns:
         if not isinstance(noun, kind):
             raise bad(name, noun, example[kind])
         data = jax.tree.structure(noun).node_data()  # type: ignore[attr-defined]
