@@ -293,9 +293,8 @@ def tune(
         optimizer: any optax ``GradientTransformation`` on ln(parameters); default plain SGD with a
             cosine schedule from 1, gradients clipped to 3.
         sigma: of the smoothing, for policies that are not randomised.
-        grid: values to compare with, ``[G]`` or ``[G, P]``; the best is chosen on
-            ``grid_instances`` instances.
-        grid_instances: how many instances the grid is played on, one run on each.
+        grid: values to compare with, ``[G]`` or ``[G, P]``.
+        grid_instances: on how many instances the best of them is chosen, one run on each.
         fresh: instances of the final comparison, one run on each, at least 2.
         **options: passed to :func:`~jaxbandits.simulate`.
 

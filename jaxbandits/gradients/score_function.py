@@ -60,8 +60,7 @@ def estimate(
         constraint: a horizon or a total budget, of each resource; with contexts an average cost as
             well, and of ``last_pull`` only ``"counts"``.
         wrt: one of those names, or several.
-        key: as in :func:`~jaxbandits.simulate`, which gets the further ``options`` (``engine``,
-            ``slots``, …).
+        key: as in :func:`~jaxbandits.simulate`, which gets the further ``options``.
         replicates: independent runs R ≥ 2 on every instance.
         baseline: ``"leave_one_out"`` (the mean regret of the R − 1 other runs), ``"self_play"``
             (that of one other run) or ``"none"``.

@@ -60,9 +60,7 @@ class Sweep:
         seed: 0 … 2³² − 1.
         marks: at how many points of the clock to record, or the shares (see
             :func:`~jaxbandits.simulate`). The default 1 records the end only.
-        over: what was sampled, and hence what a standard error counts. ``"replicate"``: the
-            instances are given, the runs on them are random. ``"instance"``: the instances were
-            drawn at random; each, averaged over its replicates, is one observation.
+        over: what was sampled, ``"replicate"`` or ``"instance"``, see :mod:`jaxbandits.statistics`.
         engine, max_rounds: as in :func:`~jaxbandits.simulate`.
         block_seconds: about how many seconds of one core's work make a block, the unit in which
             work is saved.
