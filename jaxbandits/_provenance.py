@@ -18,6 +18,7 @@ import jaxlib
 import numpy as np
 
 from jaxbandits._tables import count_of
+from jaxbandits.core.checks import cpu_line
 from jaxbandits.core.fingerprint import digest, package_digest
 from jaxbandits.core.protocol import Policy
 
@@ -39,14 +40,8 @@ def versions() -> dict[str, str]:
 @functools.cache
 def processor_name() -> str:
     """The name of the processor, as the system has it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    name = cpu_line("model name").partition(":")[2].strip()
+    return name or platform.processor() or platform.machine()
 
 
 def classes_of(policy: Policy) -> list[str]:

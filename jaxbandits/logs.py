@@ -24,11 +24,10 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._progress import unfinished
 from jaxbandits.constraints import Horizon, TotalBudget, rounds_of
 from jaxbandits.core import streams, ticks
-from jaxbandits.core.checks import bad, booleans, door, in_float32, numbers, whole_number
+from jaxbandits.core.checks import bad, booleans, door, in_float32, numbers, refuse, whole_number
 from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import (
     Constraint,
-    Environment,
     Feedback,
     Outcome,
     Policy,
@@ -39,7 +38,7 @@ from jaxbandits.core.protocol import (
 from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import check_unit, ticks32
-from jaxbandits.environments.finite import listed, refuses_but_one_arm
+from jaxbandits.environments.finite import CountedArms, listed
 from jaxbandits.policies.base import Plan
 from jaxbandits.result import Result, join_settings
 from jaxbandits.simulation import labelled, origin_of
@@ -117,40 +116,42 @@ class Log:
             [1, 0, 1]
         """
         given = np.asarray(action)
-        _must(given.ndim == 1 and given.size, "action", _shape(given), "[N], the arm of each row")
+        is_column = given.ndim == 1 and given.size > 0
+        refuse("action", _shape(given), not is_column, "[N], the arm of each row")
         blank = [x for x in given.tolist() if x is None or x != x]
-        _must(not blank, "action", blank[:1], "the name or number of an arm in every row")
+        refuse("action", blank[:1], len(blank) > 0, "the name or number of an arm in every row")
         if arms is None:
             names: tuple[Any, ...] = tuple(np.unique(given).tolist())
         else:
-            _must(not isinstance(arms, str), "arms", arms, "K, or the names of all arms")
+            refuse("arms", arms, isinstance(arms, str), "K, or the names of all arms")
             names = tuple(range(whole_number("arms", arms, 1)) if isinstance(arms, int) else arms)
             twice = [name for name, count in Counter(names).items() if count > 1]
-            _must(not twice, "arms", twice[:1], "names that are there once")
+            refuse("arms", twice[:1], len(twice) > 0, "names that are there once")
         n, k, place = len(given), len(names), {name: at for at, name in enumerate(names)}
         unknown = next((x for x in given.tolist() if x not in place), None)
         listed_arms = ", ".join(map(str, names[:20]))
-        _must(unknown is None, "action", unknown, f"one of arms, {listed_arms}")
+        refuse("action", unknown, unknown is not None, f"one of arms, {listed_arms}")
         chosen = np.array([place[x] for x in given.tolist()], np.int32)
 
         r, c = numbers("reward", _counted(reward)), numbers("cost", _counted(cost))
         c = np.broadcast_to(c, n) if c.ndim == 0 else c
-        _must(r.shape == (n,), "reward", _shape(r), f"[N], N = {n}")
-        _must(c.shape[:1] == (n,) and c.ndim < 3, "cost", _shape(c), f"[N] or [N, d], N = {n}")
+        refuse("reward", _shape(r), r.shape != (n,), f"[N], N = {n}")
+        refuse("cost", _shape(c), c.shape[:1] != (n,) or c.ndim > 2, f"[N] or [N, d], N = {n}")
         check_unit("reward", r, rows=True)
         check_unit("cost", c, rows=True)
         could = None if available is None else booleans("available", available)
         if could is not None:
-            _must(could.shape == (n, k), "available", _shape(could), f"[N, K], {(n, k)}")
+            refuse("available", _shape(could), could.shape != (n, k), f"[N, K], {(n, k)}")
             row = int(np.argmin(could[np.arange(n), chosen]))
             says = f"no for arm {names[chosen[row]]} in row {row}"
-            _must(could[row, chosen[row]], "available", says, "yes: it was taken")
+            refuse("available", says, not could[row, chosen[row]], "yes: it was taken")
         known = None if context is None else in_float32("context", _counted(context))
         if known is not None:
             fits = known.ndim in (2, 3) and known.shape[:-1] in ((n,), (n, k))
-            _must(fits, "context", _shape(known), f"[N, d] or [N, K, d], N = {n}, K = {k}")
+            refuse("context", _shape(known), not fits, f"[N, d] or [N, K, d], N = {n}, K = {k}")
             row = int(np.isfinite(known).reshape(n, -1).all(axis=1).argmin())
-            _must(np.isfinite(known[row]).all(), "context", f"{known[row]} in row {row}", "finite")
+            says = f"{known[row]} in row {row}"
+            refuse("context", says, not np.isfinite(known[row]).all(), "finite")
         chance = _propensities(propensity, chosen, could, n, k)
         log = cls(chosen, r, c, chance, names, known, could)
         log._doubt()
@@ -199,11 +200,6 @@ class Log:
         return LoggedArms(*money, *tables)
 
 
-def _must(ok: Any, argument: str, given: Any, may_be: str) -> None:
-    if not ok:
-        raise bad(argument, given, may_be)
-
-
 def _counted(column: Any) -> Any:
     """Yes and no as 1 and 0."""
     given = np.asarray(column)
@@ -220,22 +216,24 @@ def _propensities(
     """The probability of each row's arm, checked."""
     if isinstance(propensity, str):
         may_be = "probabilities, [N] or [N, K], or 'uniform'"
-        _must(propensity == "uniform", "propensity", propensity, may_be)
+        refuse("propensity", propensity, propensity != "uniform", may_be)
         return np.full(n, 1 / k) if available is None else 1 / available.sum(axis=1)
     p = numbers("propensity", propensity)
-    _must(p.shape in ((n,), (n, k)), "propensity", _shape(p), f"[N] or [N, K], {(n,)} or {(n, k)}")
+    fits = p.shape in ((n,), (n, k))
+    refuse("propensity", _shape(p), not fits, f"[N] or [N, K], {(n,)} or {(n, k)}")
     if p.ndim == 2:
         row = int(np.abs(p.sum(axis=1) - 1).argmax())
         ok, given = abs(p[row].sum() - 1) <= _SUMS_TO_ONE, f"a sum of {p[row].sum():g} in row {row}"
-        _must(ok, "propensity", given, "1, over the arms of a row")
+        refuse("propensity", given, not ok, "1, over the arms of a row")
         p = p[np.arange(n), action]
     row = int(np.argmin((p > 0) & (p <= 1)))
-    _must(0 < p[row] <= 1, "propensity", f"{p[row]:g} in row {row}", "in (0, 1]: it was taken")
+    given = f"{p[row]:g} in row {row}"
+    refuse("propensity", given, not 0 < p[row] <= 1, "in (0, 1]: it was taken")
     return p
 
 
 @pytree
-class LoggedArms(Environment):
+class LoggedArms(CountedArms):
     """Rows of a log as a world: whatever is pulled brings what the row says."""
 
     # :func:`replay` hands over one row at a time, and drops the rounds in which another arm was
@@ -255,13 +253,6 @@ class LoggedArms(Environment):
         size = None if self.features is None else self.features.shape[len(self.reward.shape) :]
         return FiniteSpec(int(self.mean_reward.shape[-1]), resources, context=size)
 
-    def refuses(self, action: Any) -> str | None:
-        return refuses_but_one_arm(action)
-
-    def start(self) -> jax.Array:
-        """Pull counts, ``i32[K]``."""
-        return jnp.zeros((self.spec.arms,), jnp.int32)
-
     def open(self, state: Any, round: jax.Array) -> jax.Array | None:
         return None if self.could is None else self.could[0]
 
@@ -273,13 +264,9 @@ class LoggedArms(Environment):
 
     def pull(self, state: Any, action: jax.Array, key: jax.Array, round: jax.Array) -> Any:
         reward, cost = self.reward[0], self.cost[0]
-        arms = jax.lax.iota(jnp.int32, self.spec.arms)
         valid = (action >= 0) & (action < self.spec.arms)
         outcome = Outcome(reward, cost, reward, cost, {}, valid=valid)
-        return state + (arms == action), outcome, Feedback(reward, cost), jnp.bool_(False)
-
-    def summary(self, state: jax.Array) -> dict[str, jax.Array]:
-        return {"pulls": state}
+        return self.counted(state, action), outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
         """As the log estimates them."""
@@ -451,7 +438,7 @@ def replay(
             parts = int(np.clip(len(kept) // needed, 1, _MOST_PARTS))
         most = len(kept) // len(log.arms)
         few = f"{least:.3g}, the least, which leaves {len(kept)} rows that are fair to all arms"
-        _must(most > 0, "propensity", few, "larger: rows with the least one may be left out")
+        refuse("propensity", few, most <= 0, "larger: rows with the least one may be left out")
         parts = whole_number("parts", parts, 1, most)
         layout = lay_out([*given, AsLogged()], world, constraint, replicates=parts, **options)
 
@@ -587,7 +574,7 @@ def off_policy(
     pi = _rule(log, shares)
     got = np.column_stack([log.reward, log.cost])  # [N, 1 + d]
     weight = pi[np.arange(n), log.action] / log.propensity
-    _must(method in ("dr", "snips", "ips"), "method", method, "'dr', 'snips' or 'ips'")
+    refuse("method", method, method not in ("dr", "snips", "ips"), "'dr', 'snips' or 'ips'")
     if method == "snips":
         share = weight / weight.mean()
         round_ = (share[:, None] * got).mean(axis=0)
@@ -597,7 +584,7 @@ def off_policy(
         if method == "dr":
             q = _ridge(log, got) if model is None else numbers("model", model)
         shape = (n, k, got.shape[1])
-        _must(q.shape == shape, "model", _shape(q), f"[N, K, 1 + d], {shape}")
+        refuse("model", _shape(q), q.shape != shape, f"[N, K, 1 + d], {shape}")
         residual = got - q[np.arange(n), log.action]
         terms = np.einsum("nk,nkv->nv", pi, q) + weight[:, None] * residual
         round_, influence = terms.mean(axis=0), terms - terms.mean(axis=0)
@@ -622,19 +609,20 @@ def _rule(log: Log, shares: Any) -> np.ndarray:
     """The probability of every arm in every row, ``[N, K]``, checked."""
     n, k = len(log), len(log.arms)
     pi = numbers("shares", shares)
-    _must(pi.shape in ((k,), (n, k)), "shares", _shape(pi), f"[K] or [N, K], {(k,)} or {(n, k)}")
+    fits = pi.shape in ((k,), (n, k))
+    refuse("shares", _shape(pi), not fits, f"[K] or [N, K], {(k,)} or {(n, k)}")
     pi = np.broadcast_to(pi, (n, k))
     row = int(np.maximum(np.abs(pi.sum(axis=1) - 1), -pi.min(axis=1)).argmax())
     ok = np.isfinite(pi).all() and abs(pi[row].sum() - 1) <= _SUMS_TO_ONE and (pi >= 0).all()
-    _must(ok, "shares", pi[row], "at least 0, with the sum 1")
+    refuse("shares", pi[row], not ok, "at least 0, with the sum 1")
     asked = (pi > 0).any(axis=0) & (np.bincount(log.action, minlength=k) == 0)
     arm = f"arm {log.arms[int(asked.argmax())]!r}"
-    _must(not asked.any(), "shares", arm, "of arms that the log tried")
+    refuse("shares", arm, asked.any(), "of arms that the log tried")
     if log.available is not None:
         away = (pi > 0) & ~log.available
         row = int(away.any(axis=1).argmax())
         given = f"an arm that was not available in row {row}"
-        _must(not away.any(), "shares", given, "0 where an arm was not available")
+        refuse("shares", given, away.any(), "0 where an arm was not available")
     return pi
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandits._engine import driver, limits, pool
+from jaxbandits._engine import limits, pool
 from jaxbandits._engine.scan import ledger_of
 from jaxbandits._engine.setup import Layout, check_count, lay_out
 from jaxbandits._engine.stated import APART, StatedMeans, warn_of
@@ -127,7 +127,7 @@ def simulate(
     runs = sum(job.lanes.size for job in jobs)
     if slots is not None:  # the one number of this call that can ask for any amount of memory
         tried = min(slots, 64)
-        lane = max(driver.state_bytes(task, tried) for task in layout.tasks) / tried
+        lane = max(task.shapes.bytes(tried) for task in layout.tasks) / tried
         refuse_beyond_memory("slots", slots, lane * slots)
     names = [type(task.policy).__name__ for task in layout.tasks]
     display = progress if isinstance(progress, Progress) else Progress(progress, len(jobs), runs)

@@ -293,9 +293,8 @@ def tune(
         optimizer: any optax ``GradientTransformation`` on ln(parameters); default plain SGD with a
             cosine schedule from 1, gradients clipped to 3.
         sigma: of the smoothing, for policies that are not randomised.
-        grid: values to compare with, ``[G]`` or ``[G, P]``; the best is chosen on
-            ``grid_instances`` instances.
-        grid_instances: how many instances the grid is played on, one run on each.
+        grid: values to compare with, ``[G]`` or ``[G, P]``.
+        grid_instances: on how many instances the best of them is chosen, one run on each.
         fresh: instances of the final comparison, one run on each, at least 2.
         **options: passed to :func:`~jaxbandits.simulate`.
 
@@ -364,10 +363,7 @@ def tune(
         result = simulate(rows_played, world, limit, key=lane_key, marks=1, **options)
         return result.regret.values[:, :, 0, -1], int(result.ledger["rounds"][..., -1].sum())
 
-    # Regret is heavy-tailed: on most instances a smaller ρ is a little better, on a few it loses
-    # the best arm for good. A step in proportion to the gradient follows the mean of the two; Adam,
-    # which divides by the gradient's own size, follows the many: on 50 Bernoulli arms it ended at ρ
-    # = 0.10, where the mean regret is twice that of ρ = ½.
+    # Not Adam, which follows most instances and not the mean: docs/reproductions/gradients.md
     rate = optax.cosine_decay_schedule(1.0, steps, alpha=0.1)
     plain = optax.chain(optax.clip(3.0), optax.sgd(rate))
     climb, began, log_theta = optimizer or plain, time.perf_counter(), np.log(start)

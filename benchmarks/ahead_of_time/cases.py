@@ -81,7 +81,7 @@ def lowered(name: str, case: Any, slots: int, device: Any, options: dict[str, An
     )
     with _described(device):
         program = play.lower(task.engine, False, *shapes)
-    return program, driver.state_bytes(task, slots)
+    return program, task.shapes.bytes(slots)
 
 
 def _described(device: Any) -> Any:

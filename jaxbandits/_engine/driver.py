@@ -103,9 +103,8 @@ class Task:
     rounds: float  # expected, of all lanes together: steers scheduling only
     why_scan: str | None = None  # why ``engine="auto"`` plays round by round
     record: tuple[str, ...] = ()  # of the world's summary, what is recorded at marks
-    program: str | None = (
-        None  # the digest of what was traced, see ``core.fingerprint``; None of this package's code
-    )
+    # The digest of what was traced, see ``core.fingerprint``; None of this package's code
+    program: str | None = None
 
     @property
     def policy(self) -> Policy:
@@ -536,7 +535,7 @@ class Shapes:
         self.lanes: Callable[[int], scan.Lane] = cache(partial(_resized, lane))
         self.carry: Callable[[int], scan.Carry] = cache(partial(_resized, carry))
         self.outcome: Callable[[int], EndedLane] = cache(partial(_resized, outcome))
-        self.bytes: Callable[[int], int] = cache(self._bytes)
+        self.bytes: Callable[[int], int] = cache(self._bytes)  # of a worker with so many slots
         self.state_bytes = tree_bytes(self.carry(1).state)  # of one lane
 
     def _bytes(self, slots: int) -> int:
@@ -564,11 +563,6 @@ def _begin_all(environment: Environment, lanes: scan.Lane) -> scan.Carry:
     # A function with a name: jax keeps the trace of one, and would trace a lambda anew for every
     # worker.
     return jax.vmap(partial(scan.start_lane, environment))(lanes)
-
-
-def state_bytes(task: Task, slots: int) -> int:
-    """Memory of a worker with so many slots: state, constants and outcomes, in bytes."""
-    return task.shapes.bytes(slots)
 
 
 def tree_bytes(tree: Any) -> int:

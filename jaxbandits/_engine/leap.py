@@ -74,10 +74,8 @@ from jaxbandits.policies.base import (
 )
 
 PLAYS = IndexPolicy
-CPU_SLOTS, NATIVE_LANES = (
-    (32, 128),
-    512,
-)  # as in ``scan``; with more the wide program is a tenth faster
+# As in ``scan``; with more lanes the wide program is a tenth faster
+CPU_SLOTS, NATIVE_LANES = (32, 128), 512
 LENGTHS = (2, 16, 64)  # pulls in a block; 64 outcomes are the most whose sum fits an int32
 TIE_ROUNDS = 16  # rounds in a block of ties
 SHORT = 5e7  # rounds × arms: half a second for scan, whose program compiles in 1 s, this one in 3 (K = 10; two cores)
@@ -116,14 +114,8 @@ def _value_for_each_arm(policy: Policy) -> str | None:
     """Which leaf that a score reads has a value for each arm, if one has."""
     assert isinstance(policy, IndexPolicy)
     scoring = jax.eval_shape(lambda policy: policy.scoring(), policy)  # the leaves may be shapes
-    return next(
-        (
-            f"{leaf.name} has a value for each arm"
-            for leaf in walk(scoring)
-            if leaf.metadata.get("core")
-        ),
-        None,
-    )
+    of_arms = (leaf.name for leaf in walk(scoring) if leaf.metadata.get("core"))
+    return next((f"{name} has a value for each arm" for name in of_arms), None)
 
 
 # --- the state of a lane that leaps
@@ -216,11 +208,8 @@ def aim(
     """The leader and its ceiling; also the arms whose score is +∞, ``bool[K]``."""
     assert isinstance(lane.policy, IndexPolicy)
     policy, statistics, ledger = lane.policy.scoring(), now.statistics, now.ledger
-    t, world, pulls = (
-        ledger.rounds + 1,
-        at_instance(environment, lane.row),
-        in_run(lane, statistics.pulls),
-    )
+    t, world = ledger.rounds + 1, at_instance(environment, lane.row)
+    pulls = in_run(lane, statistics.pulls)
     view = view_of(world, lane.constraint, typed(lane.world_key), carry.available, pulls, ledger)
     taking = policy.admits(statistics, view) & view.available
     fresh, steady = statistics.pulls == 0, policy.steady(statistics, t)

@@ -214,29 +214,21 @@ def pull_top(
     policy = lane.policy
     assert isinstance(policy, ZoomingPolicy)
     key = typed(lane.world_key)
-    ids, steps = (
-        jax.lax.iota(jnp.int32, merge_state.index.shape[0]),
-        jax.lax.iota(jnp.int32, LENGTH),
-    )
+    ids = jax.lax.iota(jnp.int32, merge_state.index.shape[0])
+    steps = jax.lax.iota(jnp.int32, LENGTH)
     top = jnp.max(merge_state.index)
     goes_on = _goes_on(constants, merge_state)
     # Any order leads to the same state
     at = jnp.min(jnp.where(merge_state.index == top, ids, ids.shape[0] - 1))
-    n, mean_reward, mean_cost = (
-        merge_state.pulls[at],
-        constants.mean_reward[at],
-        constants.mean_cost[at],
-    )
+    n = merge_state.pulls[at]
+    mean_reward, mean_cost = constants.mean_reward[at], constants.mean_cost[at]
     world = at_instance(environment, lane.row)
     feedbacks = jax.vmap(world.outcome, in_axes=(None, None, 0, None, None))(
         key, constants.since[at], constants.earlier[at] + n + steps, mean_reward, mean_cost
     )
     # Without the barrier XLA draws everything anew for every sum.
     reward, cost = (prefix_sums(x) for x in jax.lax.optimization_barrier(feedbacks))
-    before = (
-        Total(merge_state.reward.whole[at], merge_state.reward.part[at]),
-        Total(merge_state.cost.whole[at], merge_state.cost.part[at]),
-    )
+    before = jax.tree.map(lambda x: x[at], (merge_state.reward, merge_state.cost))
     totals = ticks.add(before[0], reward), ticks.add(before[1], cost)
     _, index = radius_and_index(policy, n + 1 + steps, *totals, constants.phase)
     # The pull after which it stops: the first index that is at most θ, whatever the later ones are.
@@ -253,13 +245,8 @@ def pull_top(
 
     return MergeState(
         pulls=merge_state.pulls + jnp.where(is_top, pulls, 0),
-        reward=Total(
-            put(totals[0].whole, merge_state.reward.whole),
-            put(totals[0].part, merge_state.reward.part),
-        ),
-        cost=Total(
-            put(totals[1].whole, merge_state.cost.whole), put(totals[1].part, merge_state.cost.part)
-        ),
+        reward=jax.tree.map(put, totals[0], merge_state.reward),
+        cost=jax.tree.map(put, totals[1], merge_state.cost),
         index=put(index, merge_state.index),
         ledger=book_many(merge_state.ledger, brought, pulls),
     )

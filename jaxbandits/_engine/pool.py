@@ -105,7 +105,7 @@ def usual_slots(
     share = -(-(lanes or task.order.size) // workers)
     slots = min(fast, 1 << (share - 1).bit_length())
     sharers = -(-workers // len(devices))  # workers that share a device's memory
-    lane = STATES.get(devices[0].platform, STATES["tpu"]) * driver.state_bytes(task, slots) / slots
+    lane = STATES.get(devices[0].platform, STATES["tpu"]) * task.shapes.bytes(slots) / slots
     fit = int(_SHARE_OF_MEMORY * memory_left(devices[0]) / (sharers * lane))
     return min(slots, _power_of_two(fit))
 
@@ -145,9 +145,8 @@ class Job(NamedTuple):
     task: Task  # jobs of the very same task share programs and slots
     lanes: np.ndarray  # lane numbers, the longest first, none of them in another open job
     work: float = 0.0  # what they count in `Workers.work`; 0: one each
-    in_line: int = (
-        0  # lanes of the task that there are at a time, in all jobs together; 0: those of this one
-    )
+    # Lanes of the task that there are at a time, in all jobs together; 0: those of this one
+    in_line: int = 0
     # What is done with the accounts, by the thread that completes them; the job's future gives what
     # this gives.
     store: Callable[[JobAccounts], Any] = lambda accounts: accounts
@@ -215,9 +214,8 @@ class Queue:
         self.task, self.lanes, self._slots = task, lanes, cache(slots)
         self.why_plain: str | None = None  # what the compiler said of the native form
         self.stop = threading.Event()  # set it, and the workers leave at their next look
-        self.total = self.done = self.workers = (
-            0  # lanes there are, that have ended; workers that serve it now
-        )
+        # Lanes there are, that have ended; workers that serve it now
+        self.total = self.done = self.workers = 0
         self.expected = 0.0  # the work of all lanes, as their jobs say it
         self._line = np.zeros(0, np.int64)  # lanes that no worker has taken, the next one first
         self._jobs: dict[int, _OpenJob] = {}
@@ -225,9 +223,8 @@ class Queue:
         self._job_of = np.full(np.prod(task.shape), -1, np.int32)
         self._lock = threading.Lock()
         self._programs: dict[Any, _Program] = {}  # those that are compiled, by device
-        self._shares: dict[
-            int, float
-        ] = {}  # by worker: lanes' worth of work that is done, but not counted in `done`
+        # By worker: lanes' worth of work that is done, but not counted in `done`
+        self._shares: dict[int, float] = {}
 
     def add(self, job: Job) -> Future[Any]:
         """More lanes at the end of the line; a worker that serves it takes them too."""
@@ -284,9 +281,8 @@ class Queue:
         seats = RunBuffer(task, driver.seats_for(slots), device)
         line = np.zeros(0, np.int64)  # seats whose lanes wait for a slot
         seat_in = np.full(slots, -1)  # by slot
-        remains: list[
-            tuple[np.ndarray, driver.EndedLane]
-        ] = []  # what stays of lanes that have ended
+        # What stays of lanes that have ended
+        remains: list[tuple[np.ndarray, driver.EndedLane]] = []
         call = CallLength(task.chunk)
         while not stop.is_set():
             free = seats.free

@@ -189,9 +189,8 @@ class Lane(NamedTuple):
     constraint: Constraint  # leaves of one instance
     marks: Total  # [M]: where on the clock to record
     cap: jax.Array  # i32[]: most rounds
-    record: Mapping[str, None] | None = (
-        None  # names of what is recorded at marks: a structure without leaves
-    )
+    # Names of what is recorded at marks: a structure without leaves
+    record: Mapping[str, None] | None = None
 
 
 class LaneState(NamedTuple):
@@ -364,11 +363,8 @@ def record_mark(environment: Environment, lane: Lane, carry: Carry) -> Carry:
     One row a call keeps this cheap. Marks passed at the same moment share its values:
     :func:`unpack` fills them in.
     """
-    world, state, last = (
-        at_instance(environment, lane.row),
-        carry.state,
-        lane.marks.whole.shape[0] - 1,
-    )
+    world, state = at_instance(environment, lane.row), carry.state
+    last = lane.marks.whole.shape[0] - 1
     now = account(world, lane, state.environment, state.ledger)
     passed = jnp.sum(ticks.reached(now.clock, lane.marks), dtype=jnp.int32)
     at = jnp.maximum(passed - 1, 0)

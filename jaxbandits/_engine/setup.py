@@ -212,19 +212,11 @@ def lay_out(
             tasks[-1] = _in_one_kernel(engine, tasks[-1], chunk, expected.mean() / shares.size)
     if engine == "kernel" and platform == "cpu":
         warnings.warn("engine: 'kernel' on a CPU is interpreted, slowly, for tests", stacklevel=5)
-    void: dict[Any, int] = {}  # promises that somebody made, and that do not count
-    for task in tasks if engine == "auto" else ():
-        promises = (
-            (task.policy_settings.shapes, RESTS),
-            (environment, ADDRESSED),
-            (task.constraint, ADDITIVE),
-        )
-        void |= {
-            capabilities.why_not(*promise): 0
-            for promise in promises
-            if task.engine is scan and undone(*promise)
-        }
-    for reason in void:
+    scanned = [task for task in tasks if engine == "auto" and task.engine is scan]
+    promises: list[Any] = [(task.policy_settings.shapes, RESTS) for task in scanned]
+    promises += [(environment, ADDRESSED), (ready, ADDITIVE)] if scanned else []
+    void = [capabilities.why_not(*promise) for promise in promises if undone(*promise)]
+    for reason in dict.fromkeys(void):
         warnings.warn(f"played round by round, because {reason}", stacklevel=5)
     if len(set(sizes)) > 1:
         several = " and ".join(map(str, sorted(set(sizes))))
@@ -336,11 +328,9 @@ def check_nouns(policies: list[Any], environment: Environment, constraint: Const
         Environment: "an environment, such as FiniteArms.bernoulli(...)",
         Constraint: "a constraint, such as TotalBudget(500.0, last_pull='counts')",
     }
-    nouns = [
-        *(("policies", policy, Policy) for policy in policies),
-        ("environment", environment, Environment),
-    ]
-    for name, noun, kind in [*nouns, ("constraint", constraint, Constraint)]:
+    nouns: list[Any] = [("policies", policy, Policy) for policy in policies]
+    nouns += [("environment", environment, Environment), ("constraint", constraint, Constraint)]
+    for name, noun, kind in nouns:
         if not isinstance(noun, kind):
             raise bad(name, noun, example[kind])
         data = jax.tree.structure(noun).node_data()  # type: ignore[attr-defined]
@@ -559,7 +549,10 @@ def _play_a_round(
         later = _trace(environment, "opens_next", world.opens_next, start, _i32())
         _same(environment, "opens_next", "int32[]", later, _i32())
     context = _trace(environment, "context", lambda: world.context(key, jnp.int32(1)))
-    _check_context(environment, context)
+    shape = getattr(spec, "context", None)
+    said = None if shape is None else f"float32{list(shape)}"
+    must_be = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
+    _same(environment, "context", f"what spec.context says, {said}", context, must_be)
     view = View(_i32(), budget, available, context)
     observation = Observation(view, blank, feedback, _FLAG, context)
     updated = _trace(
@@ -567,20 +560,10 @@ def _play_a_round(
     )
     _same(policy, "update", "a state like that of init", updated, state)
     selected = _trace(policy, "select", lambda p, s, v: p.select(s, key, v), policy, state, view)
-    _same(
-        policy,
-        "select",
-        "(state, action) like those of init and blank_action",
-        selected,
-        (state, blank),
-    )
-    _same(
-        policy,
-        "status",
-        "int32[]",
-        _trace(policy, "status", lambda p, s: p.status(s), policy, state),
-        _i32(),
-    )
+    like = "(state, action) like those of init and blank_action"
+    _same(policy, "select", like, selected, (state, blank))
+    status = _trace(policy, "status", lambda p, s: p.status(s), policy, state)
+    _same(policy, "status", "int32[]", status, _i32())
 
     finals = [
         (environment, _trace(environment, "summary", world.summary, start)),
@@ -595,16 +578,6 @@ def _play_a_round(
             twice[0],
             f"another name: {type(environment).__name__} has it",
         )
-
-
-def _check_context(environment: Environment, context: Any) -> None:
-    """Refuse a context whose shape is not the one that the spec states."""
-    shape = getattr(environment.spec, "context", None)
-    must = None if shape is None else jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
-    requirement = "what spec.context says, " + (
-        "None" if shape is None else f"float32{list(shape)}"
-    )
-    _same(environment, "context", requirement, context, must)
 
 
 def _whose(environment: Environment) -> Environment:
@@ -639,29 +612,15 @@ def _check_pulled(environment: Environment, pulled: Any, start: Any) -> tuple[Ou
 
 def _check_accounts(constraint: Constraint, lane_constraint: Constraint, outcome: Outcome) -> Any:
     """A round booked; what the view of the constraint says may be spent."""
-    total, spent = (
-        jax.eval_shape(ticks.zero),
-        jax.eval_shape(lambda: ticks.zero(outcome.cost.shape)),
-    )
+    total, spent = jax.eval_shape(lambda: (ticks.zero(), ticks.zero(outcome.cost.shape)))
     events = {name: _i32() for name in outcome.events}
     audit = _trace(constraint, "audit", lambda: lane_constraint.audit())
     ledger = Ledger(_i32(), total, spent, total, spent, events, audit)
     charged = _trace(constraint, "charge", lane_constraint.charge, ledger, outcome)
     _same(constraint, "charge", "a ledger like the one before", charged, ledger)
-    _same(
-        constraint,
-        "clock",
-        "a Total",
-        _trace(constraint, "clock", lane_constraint.clock, ledger),
-        total,
-    )
-    _same(
-        constraint,
-        "ended",
-        "bool[]",
-        _trace(constraint, "ended", lane_constraint.ended, ledger),
-        _FLAG,
-    )
+    for method, label, like in (("clock", "a Total", total), ("ended", "bool[]", _FLAG)):
+        given = _trace(constraint, method, getattr(lane_constraint, method), ledger)
+        _same(constraint, method, label, given, like)
 
     # Host code, called with accounts of zeros: a name that is not there is told now, not after the
     # last lane.

@@ -329,16 +329,19 @@ def part_of_cores(index: int, count: int) -> list[int]:
     return usable[index::count] or [usable[index % len(usable)]]
 
 
+def cpu_line(*starts: str) -> str:
+    """The first line that starts so of what Linux says of the processor; elsewhere nothing."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+            return next((line for line in lines if line.startswith(starts)), "")
+    except OSError:
+        return ""
+
+
 @functools.cache
 def processor() -> str:
     """A hash of the kind of processor: code compiled on one kind may not run on another."""
-    features = [platform.machine(), platform.processor()]
-    try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-            starts = "flags", "Features"
-            features.append(next((line for line in lines if line.startswith(starts)), ""))
-    except OSError:
-        pass
+    features = platform.machine(), platform.processor(), cpu_line("flags", "Features")
     return hashlib.sha256("".join(features).encode()).hexdigest()[:12]
 
 

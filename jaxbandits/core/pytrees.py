@@ -210,14 +210,14 @@ def walk(owner: Any, prefix: str = "") -> Iterator[Leaf]:
             yield Leaf(prefix + field.name, name, value, field.metadata)
 
 
-def map_leaves(owner: T, change: Callable[[str, Any, Mapping[str, Any]], Any]) -> T:
-    """A policy with ``change(name, value, metadata)`` for every leaf, nested ones too, array or not."""
+def map_leaves(owner: T, change: Callable[[Leaf], Any], prefix: str = "") -> T:
+    """A policy with ``change(leaf)`` for the value of every leaf that :func:`walk` meets."""
     values = {}
     for field in leaf_fields(owner):
         value = getattr(owner, field.name)
         if dataclasses.is_dataclass(value):
-            values[field.name] = map_leaves(value, change)
+            values[field.name] = map_leaves(value, change, f"{prefix}{field.name}.")
         elif value is not None:
             name = f"{type(owner).__name__}.{field.name}"
-            values[field.name] = change(name, value, field.metadata)
+            values[field.name] = change(Leaf(prefix + field.name, name, value, field.metadata))
     return dataclasses.replace(owner, **values)  # type: ignore[type-var]

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxbandits.core.checks import InputError, as_played, bad, called, door, numbers
 from jaxbandits.core.protocol import Policy
-from jaxbandits.core.pytrees import map_leaves, walk
+from jaxbandits.core.pytrees import Leaf, map_leaves, walk
 
 _FEW = 6  # arms whose values a label shows
 _DIGITS, _ALL_DIGITS = 6, 9  # of a number in a label; nine tell any two of float32 apart
@@ -57,7 +57,8 @@ class Settings:
     def _checked(cls, policy: Policy, instances: int) -> Settings:
         counts: dict[str, int] = {}
 
-        def with_axes(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
+        def with_axes(leaf: Leaf) -> np.ndarray:
+            _, name, value, meta = leaf
             array = as_played(name, value, meta)
             lead = array.ndim - meta.get("core", 0)
             if lead < 0:
@@ -78,9 +79,9 @@ class Settings:
                 must = f"1 or {count}, as the others (use grid(...) for combinations)"
                 raise InputError(f"{name}: {settings} settings given; it must be {must}")
 
-        def fixed(_: str, array: np.ndarray, __: Mapping[str, Any]) -> np.ndarray:
+        def fixed(leaf: Leaf) -> np.ndarray:
             # A copy: what the user gave may still be written to.
-            every = np.array(np.broadcast_to(array, (count, *array.shape[1:])))
+            every = np.array(np.broadcast_to(leaf.value, (count, *leaf.value.shape[1:])))
             every.setflags(write=False)
             return every
 
@@ -89,9 +90,9 @@ class Settings:
     def of_instances(self, rows: Sequence[int], arms: int | None = None) -> Settings:
         """The same settings on some of the instances; of one value per arm, the first ``arms``."""
 
-        def part(_: str, x: np.ndarray, meta: Mapping[str, Any]) -> np.ndarray:
-            x = x[:, list(rows)] if x.shape[1] > 1 else x
-            x = x[..., :arms] if meta.get("core") else x
+        def part(leaf: Leaf) -> np.ndarray:
+            x = leaf.value[:, list(rows)] if leaf.value.shape[1] > 1 else leaf.value
+            x = x[..., :arms] if leaf.metadata.get("core") else x
             x.setflags(write=False)
             return x
 
@@ -99,11 +100,8 @@ class Settings:
 
     def only(self, setting: int) -> Settings:
         """The policy with this one of its settings."""
-
-        def row(_: str, x: np.ndarray, __: Mapping[str, Any]) -> np.ndarray:
-            return x[setting : setting + 1]
-
-        return dataclasses.replace(self, policy=map_leaves(self.policy, row), count=1)
+        policy = map_leaves(self.policy, lambda leaf: leaf.value[setting : setting + 1])
+        return dataclasses.replace(self, policy=policy, count=1)
 
     @functools.cached_property
     def shapes(self) -> Policy:
@@ -112,8 +110,8 @@ class Settings:
         It answers all questions about the policy's class, static fields and leaves.
         """
 
-        def shape(_: str, x: np.ndarray, __: Mapping[str, Any]) -> jax.ShapeDtypeStruct:
-            return jax.ShapeDtypeStruct(x.shape[2:], x.dtype)
+        def shape(leaf: Leaf) -> jax.ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct(leaf.value.shape[2:], leaf.value.dtype)
 
         return map_leaves(self.policy, shape)
 

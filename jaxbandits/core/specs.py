@@ -70,11 +70,9 @@ class FiniteSpec(Spec):
 
     Attributes:
         arms: K.
-        resources: None for one cost (a scalar), d for a cost vector ``[d]``.
+        resources, context: as in :class:`Spec`.
         null_arm: True if arm number K may be played too: it gives and costs nothing (so does a
             skip, arm −1).
-        context: None, or the shape of what is known of a request: ``(d,)``, or ``(K, d)`` with a
-            row for each arm.
 
     Example:
         >>> from jaxbandits.environments import FiniteSpec

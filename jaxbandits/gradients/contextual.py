@@ -170,11 +170,8 @@ def _rates(
             weights[i] = np.arange(reward.shape[2]) == arm
             weights[i] /= (weights[i][..., None] * cost[i]).sum(axis=(0, 1))[0]
         else:
-            weights[i] = (
-                _shares(reward[i], cost[i], pace.budget[i], prices[i])
-                / reward.shape[1]
-                / pace.units[i]
-            )
+            shares = _shares(reward[i], cost[i], pace.budget[i], prices[i])
+            weights[i] = shares / reward.shape[1] / pace.units[i]
     by_cost = -weights[..., None] * prices[:, None, None, :]
     rows = world.contexts.table()
     rounds = jnp.arange(first, first + SAMPLE, dtype=jnp.int32)

@@ -60,8 +60,7 @@ def estimate(
         constraint: a horizon or a total budget, of each resource; with contexts an average cost as
             well, and of ``last_pull`` only ``"counts"``.
         wrt: one of those names, or several.
-        key: as in :func:`~jaxbandits.simulate`, which gets the further ``options`` (``engine``,
-            ``slots``, …).
+        key: as in :func:`~jaxbandits.simulate`, which gets the further ``options``.
         replicates: independent runs R ≥ 2 on every instance.
         baseline: ``"leave_one_out"`` (the mean regret of the R − 1 other runs), ``"self_play"``
             (that of one other run) or ``"none"``.
@@ -184,6 +183,12 @@ def _logs(reward: jax.Array, cost: jax.Array) -> jax.Array:
     return jnp.stack(logs)
 
 
+def _shapes(arms: FiniteArms, kind: str) -> list[np.ndarray]:
+    """α and β of the rewards or the costs, ``[I, 1, K]``."""
+    shapes = (getattr(arms.law, f"{kind}_{name}") for name in ("alpha", "beta"))
+    return [np.asarray(x, np.float64)[:, None] for x in shapes]
+
+
 def _beta_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dict[str, np.ndarray]:
     """∂ ln p / ∂α = Σ ln x − n(ψ(α) − ψ(α+β)), ∂ ln p / ∂β = Σ ln(1−x) − n(ψ(β) − ψ(α+β)).
 
@@ -193,10 +198,7 @@ def _beta_scores(arms: FiniteArms, pulls: np.ndarray, totals: np.ndarray) -> dic
 
     scores = {}
     for i, kind in enumerate(("reward", "cost")):
-        shapes = [
-            np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None]
-            for s in ("alpha", "beta")
-        ]
+        shapes = _shapes(arms, kind)
         middle = digamma(shapes[0] + shapes[1])
         for j, (name, shape) in enumerate(zip(("alpha", "beta"), shapes, strict=True)):
             logs, nones = totals[..., 4 * i + 2 * j], totals[..., 4 * i + 2 * j + 1]
@@ -234,10 +236,7 @@ def _explicit(
         return {"mean_reward": by_r, "mean_cost": by_c}
     gradient = {}
     for kind, by in (("reward", by_r), ("cost", by_c)):
-        a, b = (
-            np.asarray(getattr(arms.law, f"{kind}_{s}"), np.float64)[:, None]
-            for s in ("alpha", "beta")
-        )
+        a, b = _shapes(arms, kind)
         gradient[f"{kind}_alpha"] = by * b / (a + b) ** 2
         gradient[f"{kind}_beta"] = -by * a / (a + b) ** 2
     return gradient

@@ -33,9 +33,7 @@ def bootstrap_interval(
     none): there it is the interval of :func:`mean`, Welch and Satterthwaite's.
 
     Args:
-        x: an array with the axis ``over``, such as ``result.regret``.
-        over: ``"instance"``, ``"replicate"`` or another axis.
-        level: coverage of each single interval, in (0, 1).
+        x, over, level: as in :func:`mean`.
         resamples: at least 100.
         seed: of the resampling; the same seed gives the same interval.
 

@@ -45,9 +45,6 @@ class Moments(NamedTuple):
 
 def units(x: xarray.DataArray, over: str) -> xarray.DataArray:
     """``x`` with its first axes renamed ``(stratum, unit)``, see :func:`mean`."""
-    # Over "replicate" each instance is a stratum and its runs are the units; over "instance" there
-    # is one stratum, whose units are the instances, averaged over their runs. Over any other axis
-    # there is one stratum, its entries are the units, and all other axes stay.
     check_axes(x, over)
     if over == "replicate":
         sample = x.rename(replicate="unit")

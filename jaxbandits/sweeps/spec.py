@@ -60,9 +60,7 @@ class Sweep:
         seed: 0 … 2³² − 1.
         marks: at how many points of the clock to record, or the shares (see
             :func:`~jaxbandits.simulate`). The default 1 records the end only.
-        over: what was sampled, and hence what a standard error counts. ``"replicate"``: the
-            instances are given, the runs on them are random. ``"instance"``: the instances were
-            drawn at random; each, averaged over its replicates, is one observation.
+        over: what was sampled, ``"replicate"`` or ``"instance"``, see :mod:`jaxbandits.statistics`.
         engine, max_rounds: as in :func:`~jaxbandits.simulate`.
         block_seconds: about how many seconds of one core's work make a block, the unit in which
             work is saved.
@@ -386,15 +384,20 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
         has = f"with {marks} marks a variable of the result has {size:,} values"
         raise bad("replicates", spec.replicates, f"fewer: {has}, of at most {_MOST_VALUES:,}")
     platform = platform or jax.default_backend()
+    options: dict[str, Any] = {"engine": spec.engine, "max_rounds": spec.max_rounds}
+    options |= {"platform": platform, "replicates": int(spec.replicates), "marks": spec.marks}
+    options["key"] = jax.random.key(spec.seed)
     layouts: dict[tuple[str, int], Layout] = {}
     units: list[Unit] = []
     blocks: list[Block] = []
     for world, (number, budget) in itertools.product(environments, enumerate(budgets)):
         place = f"{world}{'' if budget is None else f', budget {budget:g}'}"
         try:
-            limit = _limit(spec, environments[world], budget)
+            limit = cast(Any, spec.constraint)
+            if not fixed:
+                limit = called(spec, "constraint", partial(limit, environments[world], budget))
             given = list(named.values())  # as the user wrote them, for messages
-            layout = _lay_out(spec, given, environments[world], limit, platform)
+            layout = lay_out(given, environments[world], limit, **options)
             layouts[world, number] = layout
         except InputError as problem:
             raise InputError(f"{problem} (environment {place})") from None
@@ -405,21 +408,6 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
             for lanes, seconds, rounds in parts:
                 blocks.append(Block(len(blocks), units[-1], lanes, seconds, rounds))
     return SweepPlan(spec, policies, environments, budgets, layouts, units, blocks, platform)
-
-
-def _limit(spec: Sweep, environment: Environment, budget: float | None) -> Constraint:
-    if isinstance(spec.constraint, Constraint):
-        return spec.constraint
-    make = cast(Any, spec.constraint)
-    return called(spec, "constraint", partial(make, environment, budget))
-
-
-def _lay_out(
-    spec: Sweep, policies: Any, environment: Environment, limit: Constraint, platform: str
-) -> Layout:
-    options: dict[str, Any] = {"engine": spec.engine, "max_rounds": spec.max_rounds}
-    options |= {"platform": platform, "replicates": int(spec.replicates), "marks": spec.marks}
-    return lay_out(policies, environment, limit, key=jax.random.key(spec.seed), **options)
 
 
 def _parts(
@@ -463,7 +451,7 @@ def forecast(
         shapes += [np.shape(x) for x in jax.tree.leaves(task.environment)]
         structure = jax.tree.structure((task.policy, task.environment, task.constraint))
         compiling[task.engine, slots, structure, *shapes] = _speed(task)[2]
-        state = max(state, driver.state_bytes(task, slots) + driver.tree_bytes(task.environment))
+        state = max(state, task.shapes.bytes(slots) + driver.tree_bytes(task.environment))
     work = sum(block.seconds for block in plan.blocks if block.number not in done) / workers
     seconds = work + (sum(compiling.values()) / min(workers, len(compiling)) if work else 0.0)
     largest = max(unit.task.order.size for unit in plan.units)

@@ -25,7 +25,7 @@ from jaxbandits.core.arm_statistics import ArmStatistics, as_floats, record
 from jaxbandits.core.checks import InputError, in_a_line, user_method
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Policy, Status, post
-from jaxbandits.core.pytrees import leaf_fields, map_leaves
+from jaxbandits.core.pytrees import Leaf, leaf_fields, map_leaves
 from jaxbandits.core.settings import Settings, leaves_of
 from jaxbandits.core.specs import SKIP
 from jaxbandits.core.streams import typed
@@ -257,8 +257,8 @@ def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> 
         widths = [(0, 0)] * axis + [(0, extra)] + [(0, 0)] * (x.ndim - axis - 1)
         return np.pad(x, widths) if _is_presence(path) else np.pad(x, widths, mode="edge")
 
-    def pad_leaf(name: str, x: Any, meta: Any) -> Any:
-        core = meta.get("core", 0)  # arms come first
+    def pad_leaf(leaf: Leaf) -> Any:
+        x, core = leaf.value, leaf.metadata.get("core", 0)  # arms come first
         widths = [(0, 0), (0, 0), (0, extra)] + [(0, 0)] * (core - 1)
         return np.pad(x, widths, mode="edge") if core else x
 

@@ -40,13 +40,13 @@ def same(*results):
 def test_as_many_as_fit(monkeypatch):
     task, places = the_task(), jax.local_devices()[:1]
     assert pool.usual_slots(task, 1, places) == 64
-    lane = driver.state_bytes(task, 64) / 64
+    lane = task.shapes.bytes(64) / 64
     for fit in (1, 4, 11, 32):
         monkeypatch.setattr(
             pool, "memory_left", lambda device, fit=fit: 2 * pool.STATES["cpu"] * lane * (fit + 0.5)
         )
         assert pool.usual_slots(task, 1, places) == 1 << (fit.bit_length() - 1)
-    lane = driver.state_bytes(task, 32) / 32
+    lane = task.shapes.bytes(32) / 32
     monkeypatch.setattr(pool, "memory_left", lambda device: 2 * pool.STATES["cpu"] * lane * 16.5)
     assert pool.usual_slots(task, 2, places) == 8, "two workers share a memory"
     usual = play()
