@@ -382,7 +382,8 @@ def _by_ratio(
         width = np.where(paid, limit * cost, 0.0)
         without_cost = np.where(free, limit * reward, 0.0).sum(-1)
     order = np.argsort(-ratio, axis=-1, kind="stable")
-    return without_cost, *(np.take_along_axis(x, order, -1) for x in (width, ratio))
+    widths, ratios = (np.take_along_axis(x, order, -1) for x in (width, ratio))
+    return without_cost, widths, ratios
 
 
 def _by_round(
