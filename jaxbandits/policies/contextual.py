@@ -551,6 +551,10 @@ class ContextualPacer(_Optimistic):
         explore, cost_alpha, first, cost_guess, features, ridge, free, shared, priced, forget: as of
             :class:`LinUCB`.
 
+    Raises:
+        InputError: before anything runs, as :class:`LinUCB`; for a constraint without a pace if no
+            ``c`` is given.
+
     Source: ours: LinUCB with the dual mirror descent of Balseiro, Lu, Mirrokni, Operations Research
     71, 2023.
 
@@ -635,13 +639,16 @@ class LinearRate(_Optimistic):
 
     which is the price of a unit of money where E max_k (r − ρ c) = 0. The arm of the largest ratio
     U/L is another rule, and wrong with contexts: it never lets a good request have the dear arm.
-    Every request is served; of several costs it knows no rate, and with a null arm it would wait for
-    the best request for ever, so that both are refused.
+    Every request is served.
 
     Args:
         cost_alpha: α_c ≥ 0, default 1.
         explore: default ``Bonus(1.0)``.
         first, cost_guess, features, ridge, free, shared, priced, forget: as of :class:`LinUCB`.
+
+    Raises:
+        InputError: before anything runs, as :class:`LinUCB`; for several costs, or a null arm: then
+            one would wait for the best request for ever.
 
     Source: ours, after Dinkelbach's method for ratios.
 
@@ -762,15 +769,19 @@ class LinCBwK(_Game):
         \\qquad y_j \\propto y_j \\exp(\\eta\\,(c_{tj} - b_j)), \\quad \\eta = 2 \\ln J / \\sqrt T,
 
     y on the J resources and a dummy that costs nothing, even at first, b = B/T, P the identity; the
-    null arm, where there is one, has 0. It plays under :class:`~jaxbandits.TotalBudget`
-    with rounds. It counts costs in units of the dearest answer: where a budget is only some hundreds
-    of these, far below its theory's range, the bonus drowns the costs and it overspends many times.
+    null arm, where there is one, has 0. It counts costs in units of the dearest answer: where a
+    budget is only some hundreds of these, far below its theory's range, the bonus drowns the costs
+    and it overspends many times.
 
     Args:
         beta: β ≥ 0, default 1. The published code takes √D, the paper √(D ln((1 + tD)/δ)) + √D.
         scale: Z > 0, default T / min_j B_j, that of the published code. The paper: from OPT/B to
             O(OPT/B + 1).
         ridge, free, features, shared, priced, forget: as of :class:`LinUCB`; defaults 1, 1: P = I.
+
+    Raises:
+        InputError: before anything runs, as :class:`LinUCB`; for a constraint other than
+            :class:`~jaxbandits.TotalBudget` with rounds.
 
     Source: Agrawal, Devanur, Linear contextual bandits with knapsacks, NIPS 2016, from memory, and
     the code of its comparison with SquareCBwK (quejialin/SquareCBwK).
@@ -863,14 +874,17 @@ class ContextualOracle(Policy):
     """The best arm for the request at the *true* means and at prices that keep the pace: the fluid
     optimum, played.
 
-    As :class:`ContextualPacer` with r and c in place of U and L; the price moves from λ*. It plays
-    under :class:`~jaxbandits.TotalBudget` with rounds.
+    As :class:`ContextualPacer` with r and c in place of U and L; the price moves from λ*.
 
     Args:
         reward, cost: the world's :class:`~jaxbandits.environments.Means`; :meth:`of` takes them
             from it.
         price: λ*, ``[J]``, from ``world.value_of_context(…)``.
         eta: η ≥ 0, default 0.01; 0 keeps λ*.
+
+    Raises:
+        InputError: before anything runs, for a world without contexts, or a constraint other than
+            :class:`~jaxbandits.TotalBudget` with rounds.
 
     :class:`ContextualPacer` has an example.
     """

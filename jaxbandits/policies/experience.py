@@ -1,7 +1,4 @@
-"""From offline to online: policies that start from past data, or that learn in batches.
-
-One that does not learn by sums is refused.
-"""
+"""From offline to online: policies that start from past data, or that learn in batches."""
 
 from __future__ import annotations
 
@@ -107,6 +104,9 @@ def experienced(policy: Policy, history: History) -> Policy:
 
     Returns:
         A policy.
+
+    Raises:
+        InputError: a policy that learns in another way.
 
     Source: warm start from logged data, as in Shivaswamy, Joachims, Multi-armed bandit problems
     with history, AISTATS 2012 (UCB1 with counts and means that include the history).
@@ -244,6 +244,9 @@ class InBatches(WithState):
         policy: one that learns by sums (see :func:`experienced`, which may be inside), of one cost.
         size: m ≥ 1, rounds of a batch: a number, or one for each instance.
         later: L ≥ 0.
+
+    Raises:
+        InputError: before anything runs, for a policy that learns in another way.
 
     Source: batched bandits, Perchet, Rigollet, Chassang, Snowberg, Annals of Statistics 44, 2016,
     with batches of one size.

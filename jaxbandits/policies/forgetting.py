@@ -1,7 +1,4 @@
-"""Changing means: wrappers that forget (window, discount, restarts), and an oracle's schedule.
-
-A wrapper refuses a policy that it cannot make forget, before anything runs.
-"""
+"""Changing means: wrappers that forget (window, discount, restarts), and an oracle's schedule."""
 
 from __future__ import annotations
 
@@ -145,6 +142,9 @@ class Windowed(WithState):
             and ``BudgetedThompson``.
         window: w ≥ 1, in rounds; part of the program. Memory and time of a round grow with it.
 
+    Raises:
+        InputError: before anything runs, for a policy that learns in another way.
+
     Source: SW-UCB (Garivier, Moulines, ALT 2011, §3), for any index; there ln(min(t, w)). Around
     :class:`~jaxbandits.policies.UCBBwK` it is SW-UCB for knapsacks (Liu, Jiang, Li, NeurIPS 2022,
     Algorithm 1), with one window for rewards and costs and with that policy's radius.
@@ -280,6 +280,10 @@ class Discounted(WithState):
         policy: any policy whose statistics are sums over observations, as in :class:`Windowed`.
         gamma: γ in (0, 1], counted to 2⁻²⁴; :meth:`half_life` gives it from what people think in.
         per: ``"round"`` or ``"pull"``.
+
+    Raises:
+        InputError: before anything runs, for a policy that learns in another way, or another
+            ``per``.
 
     Source: D-UCB (Kocsis, Szepesvári 2006; Garivier, Moulines, ALT 2011, §2), for any index; there
     ln Σ n_k.
@@ -600,6 +604,9 @@ class Restarting(WithState):
         growing: True for :math:`\\min(1, \\alpha \\sqrt{k})` after k − 1 alarms in place of α: who
             has met many changes looks out for more. With α = √(K ln T/T) nobody needs to know how
             many there are. Part of the program; default False.
+
+    Raises:
+        InputError: before anything runs, for other policies, or what is no detector.
 
     Source: CUSUM-UCB (AAAI 2018), which forgets the arm; GLR-klUCB (JMLR 2022) knows both, and the
     growing exploration; around any policy: detection-augmented learning (Gerogiannis, Huang, Bose,

@@ -30,8 +30,10 @@ class SampledArms(AroundIndex):
 
     Args:
         policy: the index policy.
-        arms: K from 1 to the reservoir's capacity, e.g. from :func:`arms_to_sample`; an array is a
-            sweep.
+        arms: K ≥ 1, e.g. from :func:`arms_to_sample`; an array is a sweep.
+
+    Raises:
+        InputError: before anything runs, if K exceeds the reservoir's capacity.
 
     Source: Li and Xia 2017, Algorithm 2.
 

@@ -1,7 +1,4 @@
-"""Pacers for budgets that renew: by an even line, or by a price of money.
-
-They play under :class:`~jaxbandits.Renewing` only, and refuse other constraints before anything runs.
-"""
+"""Pacers for budgets that renew: by an even line, or by a price of money."""
 
 from __future__ import annotations
 
@@ -39,6 +36,10 @@ class EvenPace(AroundChoice):
     Args:
         policy: any policy for finitely many arms.
         share: how much of the even line is held back, from 0 (nothing) to 1; default 1.
+
+    Raises:
+        InputError: before anything runs, under a constraint other than
+            :class:`~jaxbandits.Renewing`.
 
     Source: throttling, as ad servers do it.
 
@@ -119,6 +120,10 @@ class PricePacer(ArmTotals):
         start: the first price, as λτ, at least 0; default 0.1.
         rho: ρ > 0, default ¼.
         budgets: how many there are.
+
+    Raises:
+        InputError: before anything runs, under a constraint other than
+            :class:`~jaxbandits.Renewing`.
 
     Source: dual mirror descent (Balseiro, Lu, Mirrokni, Operations Research 2023) with the bounds
     of ω-UCB; no paper of this project states it in this form.

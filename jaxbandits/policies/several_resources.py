@@ -545,11 +545,15 @@ class ThompsonLP(_ByProgram):
     :math:`b_j = B_j / T` (TS-fixed), or what is left over the rounds left (TS-update). Arm k with
     probability :math:`x_k / \\sum_i x_i`. Posteriors are Beta(1 + successes, 1 + failures) of a
     Bernoulli trial of every outcome, as in :class:`~jaxbandits.policies.BudgetedThompson`. No
-    initial pulls, no parameter; at most 192 resources. Without a horizon the right sides are the
-    budgets and the last row is missing.
+    initial pulls, no parameter. Without a horizon the right sides are the budgets and the last row
+    is missing.
 
     Args:
         update_budgets: True (default) for TS-update, False for TS-fixed.
+
+    Raises:
+        InputError: before anything runs, for more than 192 resources, or a constraint that tells no
+            totals to spend.
 
     Source: Operations Research 66, 2018, Algorithms 1 (fixed) and 2 (update) and their form for
     bandits with knapsacks; from memory.
@@ -646,10 +650,10 @@ class LagrangeBwK(Policy):
 
     .. math:: \\mathcal{L}(k, j) = r_k + 1 - \\frac{T_0}{B_j}\\, c_{kj},
 
-    of which an arm wants much and a resource little; time (T of which every round uses 1, so that a
-    horizon is required) is one of the m resources. Every round an arm k and a resource j are drawn;
-    EXP3.P is told 𝓛(k, j), Hedge 𝓛(k, ·), both scaled to [0, 1] by :math:`g = (\\mathcal{L} - 1 + M)
-    / (1 + M)`, M = T_0 / min_j B_j.
+    of which an arm wants much and a resource little; time (T of which every round uses 1) is one of
+    the m resources. Every round an arm k and a resource j are drawn; EXP3.P is told 𝓛(k, j), Hedge
+    𝓛(k, ·), both scaled to [0, 1] by :math:`g = (\\mathcal{L} - 1 + M) / (1 + M)`, M = T_0 / min_j
+    B_j.
 
     EXP3.P: :math:`p_k = (1-\\gamma)\\, e^{\\eta \\tilde G_k} / \\sum_i e^{\\eta \\tilde G_i} +
     \\gamma / K`, :math:`\\tilde G_i \\leftarrow \\tilde G_i + (g\\, 1\\{i = k\\} + \\beta) / p_i`,
@@ -664,6 +668,10 @@ class LagrangeBwK(Policy):
         ratio: T_0 / T > 0, default 1, the paper's for worlds whose means stay; for an adversary T_0
             is a guess.
         delta: δ in (0, 1), default 0.05.
+
+    Raises:
+        InputError: before anything runs, for values outside their ranges, or a constraint without a
+            horizon (``TotalBudget(…, rounds=T)``).
 
     Source: JACM 69, 2022, Algorithm 1 and its instance with EXP3.P and Hedge, from memory; rates of
     EXP3.P by Bubeck and Cesa-Bianchi 2012, Theorem 3.3, and of Hedge for a known horizon.
@@ -776,14 +784,17 @@ class DualMirrorDescent(_ArmsOfSeveral):
     or the null arm, which has 0, if none is above 0; c is what the round before cost. Each arm once
     first. It is mirror descent with the entropy on the dual of the fluid LP. One step is at most a
     factor e; λτ stays at most 1, where its optimum lies. Without a null arm a dear world could
-    never be paced, hence it is required (:class:`~jaxbandits.environments.WithNullArm`), as is a
-    horizon.
+    never be paced, hence it is required (:class:`~jaxbandits.environments.WithNullArm`).
     :class:`~jaxbandits.policies.PricePacer` is its sibling for budgets that renew.
 
     Args:
         bounds: U and L, :class:`WilsonBounds` (default) or :class:`RadBounds`.
         eta: η > 0, default 1.
         start: the first price, as λτ, above 0; default 0.1.
+
+    Raises:
+        InputError: before anything runs, for values outside their ranges, an environment without
+            null arm, or a constraint without a horizon (``TotalBudget(…, rounds=T)``).
 
     Source: Operations Research 71, 2023, Algorithm 1 with the entropy; there rewards and costs are
     known before a decision. Here bounds of learnt means stand in their place, and the pace is that

@@ -69,8 +69,11 @@ class SoftIndex(RandomisedPolicy):
     in every parameter on the way.
 
     Args:
-        policy: a plain index policy, e.g. ``OmegaUCB(rho=0.25)``.
+        policy: an index policy, e.g. ``OmegaUCB(rho=0.25)``.
         temperature: above 0, in units of the score.
+
+    Raises:
+        InputError: before anything runs, for a policy that is no plain index policy.
 
     Example:
         >>> import jaxbandits as jb

@@ -99,12 +99,15 @@ class Guarded(Around):
     inner policy acts.
 
     Under :class:`~jaxbandits.AverageCost` that is the rule Sc(t−1) + 1 > c·t ⇒ skip, in exact
-    ticks. A skipped round changes nothing in the inner policy but its view of the round number. It
-    needs a null arm to rest with, and a constraint that tells what is left.
+    ticks. A skipped round changes nothing in the inner policy but its view of the round number.
 
     Args:
         policy: the policy to guard.
         max_cost: the largest cost of one pull, in (0, 1], default 1.
+
+    Raises:
+        InputError: before anything runs, if the environment has no null arm to rest with, or the
+            constraint does not tell what is left.
 
     Source: the "skip" wrapper of the SUAK paper's baselines.
 
@@ -255,6 +258,9 @@ class InFlight(Around):
         bound: the most that a pull of each arm can cost, ``[K]`` in [0, 1], default 1; of several
             costs each. A cost above it could be overspent; the audit of ``Renewing`` would show it.
             An arm of bound 0 is free: it is available whatever is left.
+
+    Raises:
+        InputError: before anything runs, for a policy that does not play the world's arms.
     """
 
     policy: Policy = leaf()

@@ -414,6 +414,10 @@ class OnPoints(Around):
         points: distinct points of [0, 1], ``[K]``, ``[setting, K]`` or ``[setting, instance, K]``;
             rounded to 2⁻²⁴.
 
+    Raises:
+        InputError: at :func:`~jaxbandits.simulate`, for points outside [0, 1] or an inner policy
+            that plays no arms.
+
     Source: Trovò et al. (ECAI 2016), §4: K ∈ {5, 10, 15} points drawn uniformly at random.
 
     Example:
