@@ -279,30 +279,23 @@ class Stocked(AddressedArms, AroundWorld):
             return {"moving": unknown, "fixed": unknown}
         (reward, cost), limit = self.values(), self._most_pulls()
         price = cost if isinstance(constraint, TotalBudget) else np.ones_like(cost)
-        if self.starts is None:
-            best = bought(reward, price, limit, clock)
-            one_by_one = reward[..., None], price[..., None], limit[..., None]
-            alone = _highest(bought(*one_by_one, clock[:, None]))
-        else:
-            best, alone = np.empty((2, *clock.shape, 2))
-            for i, lengths in enumerate(np.diff(np.asarray(self.starts), append=np.inf)):
-                exists = ~np.isnan(reward[i])
-                r, c, m = reward[i][exists], price[i][exists], limit[i][exists]
-                shown = np.asarray(self.shown)[i][:, exists]
-                best[i] = bought(r, c, m, clock[i], (lengths, shown))
-                each = [
-                    bought(r[k], c[k], m[k], clock[i], (lengths, shown[:, k]))
-                    for k in np.arange(r.size)[:, None]
-                ]
-                alone[i] = _highest(np.stack(each))
+        lengths = None if self.starts is None else np.diff(np.asarray(self.starts), append=np.inf)
+
+        def earned(arms: Any) -> np.ndarray:
+            """(V, slope) of some arms, ``[instance, mark, 2]``; one that is none earns nothing."""
+            r, c, m = reward[:, arms], price[:, arms], limit[:, arms]
+            if lengths is None:
+                return bought(r, c, m, clock)
+            shown = np.asarray(self.shown)[..., arms] & ~np.isnan(r)[:, None]
+            every = zip(r, c, m, clock, zip(lengths, shown, strict=True), strict=True)
+            return np.stack([bought(*instance) for instance in every])
+
+        best, alone = earned(slice(None)), earned([0])
+        for k in range(1, reward.shape[1]):  # one by one: all at once would fill the memory
+            one = earned([k])
+            alone = np.where(one[..., :1] > alone[..., :1], one, alone)
         tables = {"moving": best, "fixed": alone}
         return {name: partial(_tangent, table, clock) for name, table in tables.items()}
-
-
-def _highest(each: np.ndarray) -> np.ndarray:
-    """(V, slope) of the arm with the largest V at each mark, of ``[…, arm, mark, 2]``."""
-    at = each[..., 0].argmax(-2)[..., None, :, None]
-    return np.take_along_axis(each, at, -3).squeeze(-3)
 
 
 def _tangent(
@@ -337,17 +330,16 @@ def bought(
     reward: np.ndarray,
     cost: np.ndarray,
     limit: np.ndarray,
-    clock: ArrayLike,
+    clock: np.ndarray,
     parts: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> np.ndarray:
-    """(V, slope) of :meth:`Stocked.benchmarks` for arms ``[…, K]`` at each clock, ``[…, mark, 2]``.
+    """(V, slope) of :meth:`Stocked.benchmarks` for arms ``[…, K]`` at ``clock[…, mark]``.
 
     ``parts`` are lengths ``[S]`` and who is open, ``[S, K]``: for one instance. V is a broken line
     where no schedule says who is open, or says how many rounds there are only; else a linear
     program is solved for each clock.
     """
     open_parts = [] if parts is None else np.flatnonzero(parts[1].any(axis=1)).tolist()
-    free: ArrayLike
     if parts is None:
         free, widths, slopes = _by_ratio(reward, cost, limit)
     elif len(open_parts) == 1 and np.isinf(limit[open_arms := parts[1][open_parts[0]]]).all():
@@ -355,21 +347,17 @@ def bought(
             reward[open_arms], cost[open_arms], parts[0][open_parts[0]]
         )
     else:
-        solutions = _scheduled(reward, cost, limit, np.ravel(clock), *parts)
-        return solutions.reshape(*np.shape(clock), 2)
+        return _scheduled(reward, cost, limit, clock, *parts)
     first = np.zeros((*widths.shape[:-1], 1))
     ends = np.concatenate([first, np.cumsum(widths, -1)], -1)
     with np.errstate(invalid="ignore"):
         gains = np.concatenate([first, np.cumsum(widths * slopes, -1)], -1)
-    marks = np.atleast_1d(clock)
     # How many arms are sold out at each mark
-    at = (ends[..., None, 1:] <= marks[..., None]).sum(-1)
-    start, value = (
-        np.take_along_axis(x, at, -1) for x in (ends, gains + np.asarray(free)[..., None])
-    )
+    at = (ends[..., None, 1:] <= clock[..., None]).sum(-1)
+    start, value = (np.take_along_axis(x, at, -1) for x in (ends, gains + free[..., None]))
     slope = np.take_along_axis(np.concatenate([slopes, first], -1), at, -1)
-    value = value + slope * np.where(slope > 0, marks - start, 0.0)
-    return np.stack([value, slope], axis=-1).reshape(*value.shape[:-1], *np.shape(clock)[-1:], 2)
+    value = value + slope * np.where(slope > 0, clock - start, 0.0)
+    return np.stack([value, slope], axis=-1)
 
 
 def _by_ratio(
@@ -388,12 +376,12 @@ def _by_ratio(
 
 def _by_round(
     reward: np.ndarray, cost: np.ndarray, rounds: float
-) -> tuple[float, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(reward at no cost, widths, slopes) over ``rounds``: upper hull of (cost, reward)."""
     free = float(reward.max(where=cost <= 0, initial=0.0))
     rest_and_arms = (np.append(0.0, x)[None] for x in (reward, cost))
     slopes, widths, _ = exchanges(np.array([rounds]), *rest_and_arms)
-    return rounds * free if free else 0.0, widths, slopes
+    return np.asarray(rounds * free if free else 0.0), widths, slopes
 
 
 def exchanges(

@@ -59,24 +59,26 @@ def exhaustive(
 def test_the_most_that_can_be_bought() -> None:
     reward, cost = np.array([0.6, 0.5, 0.3]), np.array([0.5, 0.25, 0.6])
     caps = np.array([60, 80, np.inf])
-    bundles = [bought(reward, cost, caps, u) for u in (10.0, 35.0, 100.0)]
+    bundles = bought(reward, cost, caps, np.array([10.0, 35.0, 100.0]))
     np.testing.assert_allclose(bundles, [(20, 2), (58, 1.2), (101, 0.5)], rtol=1e-12)
     # the second arm shut for 100 rounds, then all open for 60
     parts = np.array([100.0, 60.0]), np.array([[True, False, True], [True, True, True]])
     np.testing.assert_allclose(
-        bought(reward, cost, np.full(3, np.inf), 40.0, parts), (60.0, 1.2), rtol=1e-9
+        bought(reward, cost, np.full(3, np.inf), np.array([40.0]), parts), [(60.0, 1.2)], rtol=1e-9
     )
     # open for ever, the second arm shut: a part without an end is no limit
     endless = np.array([np.inf]), np.array([[True, False, True]])
     np.testing.assert_allclose(
-        bought(reward, cost, np.full(3, np.inf), 30.0, endless), (36.0, 1.2), rtol=1e-12
+        bought(reward, cost, np.full(3, np.inf), np.array([30.0]), endless),
+        [(36.0, 1.2)],
+        rtol=1e-12,
     )
     assert exhaustive(np.array([0.9, 0.4]), np.array([0.8, 0.5]), 3, (2, 10))[0] == pytest.approx(
         2.914375, abs=1e-12
     )
     three = np.array([0.9, 0.4, 0.2]), np.array([0.8, 0.5, 0.1])
     assert exhaustive(*three, 4, (2, 3, 5))[0] == pytest.approx(3.762067, abs=1e-6)
-    assert bought(*three, np.array([2.0, 3.0, 5.0]), 4.0)[0] == pytest.approx(4.0)
+    assert bought(*three, np.array([2.0, 3.0, 5.0]), np.array([4.0]))[0, 0] == pytest.approx(4.0)
 
 
 def test_a_capped_world_pays_what_an_exhaustive_search_says() -> None:
