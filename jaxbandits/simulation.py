@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import platform
+import sys
 import threading
 import time
 import warnings
@@ -137,8 +138,8 @@ def simulate(
         pool.Workers(devices, pool.usual_workers(devices, runs), slots) as workers,
     ):
         futures = workers.submit(jobs)
-        # What a result's arrays are made of takes a second to import: beside XLA, which needs no Python
-        threading.Thread(target=_import_arrays, daemon=True).start()
+        if "xarray" not in sys.modules:  # it takes a second: beside XLA, which needs no Python
+            threading.Thread(target=_import_xarray, daemon=True).start()
         answers = workers.wait(futures, bar.start(names, runs))
     origin = origin_of(environment, devices[0].device_kind)
     parts = []
@@ -167,7 +168,7 @@ def simulate(
     return result
 
 
-def _import_arrays() -> None:
+def _import_xarray() -> None:
     import xarray
 
     xarray.Variable((), 0.0)  # the first one looks for dask and others
