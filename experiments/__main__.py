@@ -8,14 +8,13 @@ writes ``summary.csv`` to ``--out``, and the pictures that pages show.
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib
 import sys
 import time
 from pathlib import Path
 
 from experiments.common import Experiment, Options
-from jaxbandits.apps._cli.console import keep_programs, listed
+from jaxbandits.apps._cli.console import collect_rarely, keep_programs, listed
 from jaxbandits.core.checks import InputError, bad
 
 NAMES = (
@@ -57,9 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.name is None:
         parser.error("NAME: none given; it must be one of " + ", ".join(NAMES))
     start = time.perf_counter()
-    gc.set_threshold(
-        100_000, 50, 100
-    )  # else a tenth of a short run's time goes to looking through jax
+    collect_rarely()
     keep_programs()
     try:
         experiment = named(options.name)

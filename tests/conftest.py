@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 
 import hypothesis
@@ -10,12 +9,13 @@ import jax
 import psutil
 import pytest
 
+from jaxbandits.apps._cli.console import collect_rarely
+
 # Tests leave nothing in the user's folders, nor do the commands that they start; `make test` has a
 # cache of its own.
 os.environ.setdefault("JAXBANDITS_CACHE", "off")
 
-# Python would look through all of jax again and again: a twentieth of the time
-gc.set_threshold(100_000, 50, 100)
+collect_rarely()
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 hypothesis.settings.register_profile(

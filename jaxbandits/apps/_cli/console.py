@@ -161,6 +161,11 @@ def keep_programs() -> None:
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache entry")
 
 
+def collect_rarely() -> None:
+    """Python's collector would look through all of jax again and again: a tenth of a short job."""
+    gc.set_threshold(100_000, 50, 100)
+
+
 # --- The command
 
 
@@ -179,8 +184,7 @@ _JOBS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command: the exit code is 0, 1 (a file not written), 2 (bad input) or 130 (Ctrl-C)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    # Python would look through all of jax again and again: a tenth of a short command's time
-    gc.set_threshold(100_000, 50, 100)
+    collect_rarely()
     for stream in (sys.stdout, sys.stderr):
         # It is closed, or is not Python's own
         with contextlib.suppress(AttributeError, ValueError):
