@@ -81,6 +81,20 @@ def test_the_most_that_can_be_bought() -> None:
     assert bought(*three, np.array([2.0, 3.0, 5.0]), np.array([4.0]))[0, 0] == pytest.approx(4.0)
 
 
+def test_an_instance_may_have_fewer_arms() -> None:
+    present = [[True, True, True], [True, True, False]]
+    tables = [[0.6, 0.5, 0.3]] * 2, [[0.5, 0.25, 0.6]] * 2
+    arms = FiniteArms.bernoulli(*tables, present=present)
+    stock = Stocked.of(arms, pulls=[4, 12, 9]), 6.0, [10.9, 8.4]
+    parts = [[True, False, True], [False, True, True]]
+    limit, end = jb.TotalBudget(10.0, last_pull="counts"), np.full((2, 1), 10.0)
+    for world, *most in (stock, (Stocked.of(arms, shown=parts, at=[6]), 20.0, 20.0)):
+        known = world.benchmarks(limit.prepare(world), end)
+        for name, value in zip(("fixed", "moving"), most, strict=True):
+            at_end = known[name](np.arange(2), end)[:, 0]
+            np.testing.assert_allclose(at_end, value, rtol=2e-7)  # means are whole ticks
+
+
 def test_a_capped_world_pays_what_an_exhaustive_search_says() -> None:
     """60 tiny instances: no policy earns more, and who knows the ratios as much."""
     rng, instances, replicates = np.random.default_rng(49), 60, 400
