@@ -78,6 +78,7 @@ PLAYS = IndexPolicy
 CPU_SLOTS, NATIVE_LANES = (32, 128), 512
 LENGTHS = (2, 16, 64)  # pulls in a block; 64 outcomes are the most whose sum fits an int32
 TIE_ROUNDS = 16  # rounds in a block of ties
+_MANY_ARMS = 512  # with more, a block's pulls are scattered, which has no native form but is faster
 SHORT = 5e7  # rounds × arms: half a second for scan, whose program compiles in 1 s, this one in 3 (K = 10; two cores)
 _FEW = 64  # so few arms do not tie at +∞ for long enough to be worth compiling that
 _FURTHEST = 1024  # most rounds to aim ahead
@@ -451,6 +452,8 @@ def play_ties(
 
     def by_arm(x: jax.Array) -> jax.Array:
         x = jnp.where(steps < accepted, x, 0)
+        if tied.size > _MANY_ARMS:
+            return jnp.zeros(tied.shape, jnp.int32).at[arms].add(x, mode="promise_in_bounds")
         is_arm = arms[:, None] == jax.lax.iota(jnp.int32, tied.size)[None, :]
         return jnp.sum(jnp.where(is_arm, x[:, None], 0), axis=0, dtype=jnp.int32)
 
