@@ -48,8 +48,7 @@ def simulate(
     devices: Sequence[Any] | None = None,
     progress: bool | str | Progress | None = None,
 ) -> Result:
-    """Simulate every policy setting on every instance, ``replicates`` times, until the constraint
-    ends each run.
+    """Simulate ``replicates`` runs of each setting on each instance until the constraint ends them.
 
     All policies and settings face the same world: the n-th pull of an arm in (instance, replicate)
     gives the same outcome whoever pulls it, so differences between policies are paired. No result
@@ -271,8 +270,7 @@ def described(owner: Any) -> dict[str, Any]:
 def rerun_larger(
     run: Callable[[int], Result], capacity: int, *, most: int = 1 << 16
 ) -> tuple[Result, int]:
-    """Run with ever larger capacity, doubled each time, until no lane ends because a growing set is
-    full.
+    """Run with doubled capacity until no lane ends because a growing set is full.
 
     A larger capacity changes no draw: lanes that were full play the same rounds up to there and go
     on, the others are the same to the bit. So this is what the largest capacity would have given at

@@ -1,5 +1,4 @@
-"""The driver of the pool: jobs go in, exact accounts come out; threads keep a fixed number of slots
-busy.
+"""The pool: jobs go in, exact accounts come out; threads keep a fixed number of slots busy.
 
 One compiled program serves any number of lanes: a slot whose lane has ended takes the next lane in
 line, so memory does not grow with the number of lanes, and a lane that ends early costs nothing. A
@@ -90,8 +89,7 @@ def usual_workers(devices: Sequence[Any], lanes: int = 1 << 31) -> int:
 def usual_slots(
     task: Task, workers: int, devices: Sequence[Any], lanes: int = 0, native: bool = True
 ) -> int:
-    """Lanes in flight per worker: as many as are fast, but no more than there are, nor than fit
-    into memory.
+    """Lanes in flight per worker: as many as are fast, but no more than there are or memory holds.
 
     ``lanes`` are those that there are at a time, 0 for all of the task; ``workers`` share them.
     """
@@ -257,8 +255,7 @@ class Queue:
         return self.done + sum(self._shares.values())
 
     def take(self, idle: int, waits: int, free: int) -> np.ndarray:
-        """Lanes for the ``idle`` slots; and ahead, if there are ``free`` seats, a fair part of what
-        is left.
+        """Lanes for the ``idle`` slots; ahead, if seats are ``free``, a fair part of those left.
 
         The lanes that this worker has in line, ``waits``, are of its part.
         """
@@ -428,8 +425,7 @@ class Queue:
 
 
 class Workers:
-    """Threads of this process that play jobs. A context manager: leaving it stops them, whatever
-    they do.
+    """Threads of this process that play jobs. As a context manager it stops them, whatever they do.
 
     A thread starts when there is a lane for it, serves one queue after the other and ends when no
     lane waits; queues stay, so that jobs that come later find their programs compiled. At most

@@ -51,8 +51,7 @@ def optimum(
     gap: float = _EXACT,
     share: np.ndarray | None = None,
 ) -> FluidOptimum:
-    """max E r(x, k(x)) with E c(x, k(x)) ≤ b over rules k(x), mixed ones and rest among them, by
-    its dual
+    """max E r(x, k(x)) with E c(x, k(x)) ≤ b over rules k(x), mixed ones and rest too, by its dual
 
     .. math:: \\min_{\\lambda \\ge 0}\\ \\langle\\lambda, b\\rangle + E_x \\max_k [r - \\langle\\lambda, c\\rangle]_+ .
 

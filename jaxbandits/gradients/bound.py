@@ -31,8 +31,7 @@ def estimate(
     wrt: str | Sequence[str],
     key: Any = None,
 ) -> GradientEstimate:
-    """Value and gradient of the regret *bound* of a policy. Nothing is simulated, nothing is
-    random.
+    """Value and gradient of a policy's regret *bound*. Nothing is simulated, nothing is random.
 
     =========== ============================ ================== ======================================
     policy      environment, constraint      theorem            wrt

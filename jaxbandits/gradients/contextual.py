@@ -150,8 +150,7 @@ def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
 def _rates(
     world: ContextualArms, best: list[ContextValue], ready: Constraint, names: Sequence[str]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The best rate ``[I]`` of the clock, and its derivative by θ, shaped as θ: by the envelope
-    theorem
+    """Best rate ``[I]`` of the clock and its derivative, shaped as θ, by the envelope theorem
 
     .. math:: \\partial \\mathrm{OPT} = E_x \\sum_k p_k(x)\\,\\partial\\,[r(x, k) - \\langle\\lambda, c(x, k)\\rangle],
 
@@ -187,8 +186,7 @@ def _rates(
 def _shares(
     reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.ndarray
 ) -> np.ndarray:
-    """``[N, K]``: how often the optimal rule pulls each arm at each context; rest is what is
-    missing to 1.
+    """How often the optimal rule pulls each arm at each context, ``[N, K]``; else it rests.
 
     At the optimal prices a few contexts have several best arms. They are shared out so that every
     budget that has a price is spent.

@@ -130,8 +130,7 @@ def check_replicates(replicates: Any, baseline: str = "none") -> None:
 
 
 def next_kink(arms: FiniteArms, constraint: Constraint, names: Sequence[str]) -> dict[str, Any]:
-    """By how much the nearest of the named means must move, alone, until another arm is the best,
-    ``[I]`` under the name ``"next_kink"``.
+    """``next_kink``, ``[I]``: how far the nearest named mean must move for another arm to be best.
 
     There the regret has a kink, and differences that reach across it are no slopes. Nothing where
     the benchmark is not one arm.
@@ -164,8 +163,7 @@ def play_copies(
     copies: int = 1,
     **options: Any,
 ) -> tuple[Result, np.ndarray, int]:
-    """Runs to the end of the clock on ``copies`` of every instance, side by side: row ``i·copies +
-    j`` is a copy of i.
+    """Runs to the clock's end on ``copies`` of every instance: row ``i·copies + j`` is a copy of i.
 
     Gives the result, the regret ``[setting, instance·copies, replicate]``, and the rounds played.
     """

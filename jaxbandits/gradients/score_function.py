@@ -301,8 +301,7 @@ def sums(
     replicate_ids: np.ndarray,
     pulls: np.ndarray,
 ) -> np.ndarray:
-    """Σ statistic over the first ``pulls`` outcomes of every arm, float64 ``[..., instance,
-    replicate, arm, S]``.
+    """Σ statistic over an arm's first ``pulls`` outcomes, f64 ``[…, instance, replicate, arm, S]``.
 
     ``statistic`` is hashable, so that it is compiled once; ``key`` the root key of the run, whose
     ids are given.

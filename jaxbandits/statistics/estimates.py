@@ -192,8 +192,7 @@ def corrected(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
 
 
 def mean_ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and the ends of its interval, from ``[stratum, unit, …]``; NaN with one unit in a
-    stratum.
+    """Mean and ends of its interval, from ``[stratum, unit, …]``; NaN with one unit in a stratum.
 
     x̄ − se · g⁻¹(± t(ν)) with :func:`corrected`, ν Welch and Satterthwaite's degrees of freedom.
 
@@ -552,8 +551,7 @@ def cvar(
 def tail_share(
     x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: float = 0.95
 ) -> Estimate:
-    """What part of the sum the largest share ``tail`` of the units carry: tail · :func:`cvar` /
-    mean.
+    """What part of the sum the largest share ``tail`` of units carries: tail · :func:`cvar` / mean.
 
     The interval is that of ln(T / (1 − T)), T the share: of the mean of tᵢ = (tail · zᵢ − T xᵢ) /
     (x̄ T (1 − T)), z as in :func:`cvar` (delta method), taken back to T. NaN where T is not between

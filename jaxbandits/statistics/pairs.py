@@ -110,8 +110,7 @@ _MOST = 1 << 50  # runs: more are as good as never
 def runs_needed(
     x: xarray.DataArray, y: xarray.DataArray, *, over: str, level: float = 0.95, power: float = 0.8
 ) -> xarray.Dataset:
-    """How many runs (or random instances) a paired comparison needs, if the difference is what it
-    now seems to be.
+    """How many runs or instances a paired comparison needs, if the difference is what it seems now.
 
     The least n for which the interval of :func:`dominance` leaves out 0 with probability ``power``,
     the mean, the spread and the skewness of the difference being those seen. With m units now, mean
