@@ -22,9 +22,7 @@ from jaxbandits.core.checks import (
 )
 
 SKIP = -1
-"""The action of a round that is sat out, where the environment has one: nothing is played, nothing
-is paid.
-"""
+"""The action of a round that is sat out, if the environment has one: nothing is played or paid."""
 
 
 class Spec:

@@ -150,7 +150,7 @@ def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
 def _rates(
     world: ContextualArms, best: list[ContextValue], ready: Constraint, names: Sequence[str]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Best rate ``[I]`` of the clock and its derivative, shaped as θ, by the envelope theorem
+    """Best rate of the clock, ``[I]``, and its derivative, shaped as θ, by the envelope theorem
 
     .. math:: \\partial \\mathrm{OPT} = E_x \\sum_k p_k(x)\\,\\partial\\,[r(x, k) - \\langle\\lambda, c(x, k)\\rangle],
 

@@ -31,9 +31,7 @@ class Counts(NamedTuple):
 
 
 Choice = Callable[[Counts], np.ndarray]
-"""From counts to the probability of every arm, ``f64[1 + P, state, K]``: the probabilities, and
-then their derivatives with respect to P parameters of the policy (P may be 0).
-"""
+"""From counts to probabilities of arms, then P derivatives by parameters, ``f64[1 + P, state, K]``."""
 
 
 class Ends(NamedTuple):

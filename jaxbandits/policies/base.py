@@ -425,7 +425,7 @@ def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> j
 
 
 def scores(policy: IndexPolicy, pulls: Any, reward: Any, cost: Any, round: int) -> np.ndarray:
-    """The index of every arm, ``[K]``, after ``pulls`` with these sums of 0/1 outcomes: to look inside.
+    """The index of every arm, ``[K]``, after ``pulls`` with these 0/1 sums: to look inside a policy.
 
     Example:
         >>> from jaxbandits.policies import OmegaUCB, scores
