@@ -174,11 +174,9 @@ def _rates(
     by_cost = -weights[..., None] * prices[:, None, None, :]
     rows = world.contexts.table()
     rounds = jnp.arange(first, first + SAMPLE, dtype=jnp.int32)
-    slopes = _weighted(
-        jax.tree.map(jnp.asarray, world), rounds, None if rows is None else jnp.asarray(rows),
-        jnp.asarray(weights, jnp.float32), jnp.asarray(by_cost, jnp.float32),
-        names=tuple(names),
-    )  # fmt: skip
+    there = jax.tree.map(jnp.asarray, (world, rounds, rows))
+    by = (jnp.asarray(x, jnp.float32) for x in (weights, by_cost))
+    slopes = _weighted_slopes(*there, *by, names=tuple(names))
     rate = np.array([optimum.contextual for optimum in best]) / pace.units
     return rate, {name: np.asarray(x, np.float64) for name, x in slopes.items()}
 
@@ -214,40 +212,42 @@ def _shares(
 
 
 @partial(jax.jit, static_argnames="names")
-def _weighted(
-    world: ContextualArms, rounds: jax.Array, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array,
+def _weighted_slopes(
+    world: ContextualArms,
+    rounds: jax.Array,
+    rows: jax.Array | None,
+    by_reward: jax.Array,
+    by_cost: jax.Array,
     names: tuple[str, ...],
-) -> dict[str, jax.Array]:  # fmt: skip
-    """∂ of Σ by_reward · r + Σ by_cost · c over contexts and arms by θ, of each instance."""
-    arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
+) -> dict[str, jax.Array]:
+    """By θ, for each instance, the derivatives of :func:`_weighted_sum`."""
 
-    def instance(
-        world: ContextualArms, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array
-    ) -> Any:
+    def of_instance(world: ContextualArms, rows: jax.Array | None, *by: jax.Array) -> Any:
         contexts = sample_contexts(world, rounds) if rows is None else rows
+        means = {name: getattr(world, name) for name in names}
 
         def total(thetas: dict[str, jax.Array]) -> jax.Array:
-            means = {
-                name: dataclasses.replace(getattr(world, name), theta=theta)
-                for name, theta in thetas.items()
-            }
+            moved = {x: dataclasses.replace(means[x], theta=theta) for x, theta in thetas.items()}
+            return _weighted_sum(moved, contexts, *by)
 
-            def weighted(
-                context: jax.Array, arm: jax.Array, reward: jax.Array, cost: jax.Array
-            ) -> jax.Array:
-                row = context if context.ndim == 1 else context[arm]
-                weight = {"reward": reward[None], "cost": cost}
-                values = {name: mean.at(row, arm) for name, mean in means.items()}
-                inside = {name: jnp.where((x > 0) & (x < 1), x, 0) for name, x in values.items()}
-                return jnp.stack([jnp.sum(weight[name] * x) for name, x in inside.items()]).sum()
+        return jax.grad(total)({name: mean.theta for name, mean in means.items()})
 
-            by_arm = jax.vmap(weighted, in_axes=(None, 0, 0, 0))
-            return jax.vmap(by_arm, in_axes=(0, None, 0, 0))(
-                contexts, arms, by_reward, by_cost
-            ).sum()
+    in_axes = 0, None if rows is None else 0, 0, 0
+    return jax.vmap(of_instance, in_axes)(world, rows, by_reward, by_cost)
 
-        return jax.grad(total)({name: getattr(world, name).theta for name in names})
 
-    return jax.vmap(instance, in_axes=(0, None if rows is None else 0, 0, 0))(
-        world, rows, by_reward, by_cost
-    )
+def _weighted_sum(
+    means: dict[str, Any], contexts: jax.Array, by_reward: jax.Array, by_cost: jax.Array
+) -> jax.Array:
+    """Σ by_reward · r + Σ by_cost · c over contexts and arms; clipped means do not move."""
+
+    def term(context: jax.Array, arm: jax.Array, reward: jax.Array, cost: jax.Array) -> jax.Array:
+        row = context if context.ndim == 1 else context[arm]
+        weight = {"reward": reward[None], "cost": cost}
+        values = {name: mean.at(row, arm) for name, mean in means.items()}
+        inside = {name: jnp.where((x > 0) & (x < 1), x, 0) for name, x in values.items()}
+        return jnp.stack([jnp.sum(weight[name] * x) for name, x in inside.items()]).sum()
+
+    arms = jax.lax.iota(jnp.int32, by_reward.shape[1])
+    of_context = jax.vmap(term, in_axes=(None, 0, 0, 0))
+    return jax.vmap(of_context, in_axes=(0, None, 0, 0))(contexts, arms, by_reward, by_cost).sum()
