@@ -111,9 +111,8 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
 
     values = (environment.arms if kind is SUAK else environment).values()
     if np.isnan(values[0]).any() or (kind is not RCUCB and values[1].ndim != 2):
-        raise InputError(
-            "environment: absent arms or several resources given; bounds need all arms and one cost"
-        )
+        given = "absent arms or several resources given"
+        raise InputError(f"environment: {given}; bounds need all arms and one cost")
     means = dict(zip(MEANS, values, strict=True))
     if kind is OmegaUCB:
         rho = per_instance(settings.policy.rho[0])

@@ -77,9 +77,11 @@ def _slopes(
     means: Any, row: jax.Array, arm: jax.Array, observed: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """∂ ln p(y) = Σ_j (y_j − μ_j)/(μ_j(1 − μ_j)) ∂μ_j, and ∂μ_0, by θ: 0 for means at an edge."""
-    mean, back = jax.vjp(
-        lambda theta: dataclasses.replace(means, theta=theta).at(row, arm), means.theta[:]
-    )
+
+    def at(theta: jax.Array) -> jax.Array:
+        return dataclasses.replace(means, theta=theta).at(row, arm)
+
+    mean, back = jax.vjp(at, means.theta[:])
     whole = jnp.rint(jnp.clip(mean, 0, 1) * ticks.ONE).astype(jnp.int32)
     inside = (whole > 0) & (whole < ticks.ONE)
     # 1/μ after a 1, −1/(1 − μ) after a 0
@@ -135,9 +137,8 @@ def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
     if unknown := [name for name in names if name not in NAMES]:
         raise bad("wrt", unknown[0], f"one of {', '.join(NAMES)}, the means of these arms")
     if not isinstance(world.noise, Bernoulli):
-        raise InputError(
-            f"environment: {type(world.noise).__name__} noise given; it must be Bernoulli noise, coins"
-        )
+        given = f"{type(world.noise).__name__} noise given"
+        raise InputError(f"environment: {given}; it must be Bernoulli noise, coins")
     for name in names:
         if not isinstance(means := getattr(world, name), LinearMeans):
             raise bad(name, type(means).__name__, "LinearMeans or LogisticMeans, which have a θ")

@@ -183,9 +183,8 @@ def play_copies(
         cause = "a score is NaN, or the action is none that the world has"
         raise InputError(f"policy: {invalid} of {result.ended.size} runs end as invalid: {cause}")
     if not np.isin(result.ended, (Status.EXHAUSTED, Status.HORIZON)).all():
-        raise InputError(
-            "max_rounds: some runs did not end by their clock; it must leave every run its whole clock"
-        )
+        must = "it must leave every run its whole clock"
+        raise InputError(f"max_rounds: some runs did not end by their clock; {must}")
     return result, result.regret.values[..., -1], int(result.ledger["rounds"][..., -1].sum())
 
 
@@ -205,9 +204,8 @@ def warn_of_few(name: str, samples: np.ndarray) -> None:
     if (uncertain := freedom < _CARRIED).any():
         places = ", ".join(map(str, np.unique(np.nonzero(uncertain)[2])[:8]))
         carried = f"a few of {samples.shape[2]} runs carry its standard error, ± 1.96 of which cover less than 92 %"
-        warnings.warn(
-            f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=4
-        )
+        line = f"gradient by {name}, arm {places}: {carried}; take more replicates"
+        warnings.warn(line, stacklevel=4)
 
 
 def estimated(
@@ -215,11 +213,9 @@ def estimated(
 ) -> GradientEstimate:
     """From regret ``[setting, instance, sample]`` and its slopes ``[…, sample, parameter]``."""
     value, error = mean_and_error(regret)
-    # of all parameters at once: NumPy sums one column of several in another order, to another last
-    # bit
-    mean, errors = (
-        dict(zip(names, np.moveaxis(x, -1, 0), strict=True)) for x in mean_and_error(slopes)
-    )
+    # Of all parameters at once: NumPy sums one column of several in another order, to other bits
+    parts = (np.moveaxis(x, -1, 0) for x in mean_and_error(slopes))
+    mean, errors = (dict(zip(names, x, strict=True)) for x in parts)
     return GradientEstimate(value, mean, {"value": error, **errors}, about)
 
 
@@ -322,6 +318,5 @@ def refuse_endless(name: str, slopes: np.ndarray, what: str = "runs") -> None:
     """Raise :class:`InputError` where a slope by parameter ``name`` is NaN or infinite."""
     if endless := np.count_nonzero(~np.isfinite(slopes)):
         cause = "0/0, or a root or logarithm at 0; keep it away from there by jnp.where, inside and outside"
-        raise InputError(
-            f"wrt: the slope by {name} is not finite in {endless} of {slopes.size} {what} ({cause})"
-        )
+        place = f"in {endless} of {slopes.size} {what}"
+        raise InputError(f"wrt: the slope by {name} is not finite {place} ({cause})")

@@ -115,10 +115,12 @@ def pair_slopes(
     instances, settings = environment.instances, jax.tree.leaves(leaves)[0].shape[0]
     shape = instances * directions, len(paths)
     epsilon = np.asarray(jax.random.normal(jax.random.fold_in(key, _EPSILON), shape))
-    copies = jax.tree.map(
-        lambda x: np.repeat(x, directions, axis=1) if x.shape[1] > 1 else x, leaves
-    )
-    shifted = antithetic(copies, paths, sigma * epsilon.astype(np.float64))
+
+    def copied(x: np.ndarray) -> np.ndarray:
+        return np.repeat(x, directions, axis=1) if x.shape[1] > 1 else x
+
+    step = sigma * epsilon.astype(np.float64)
+    shifted = antithetic(jax.tree.map(copied, leaves), paths, step)
     options |= {"copies": directions, "key": key, "replicates": replicates}
     _, regret, rounds = play_copies(shifted, environment, constraint, **options)
     regret = regret.mean(axis=2).reshape(2, settings, instances, directions)
