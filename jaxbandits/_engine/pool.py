@@ -46,6 +46,8 @@ class CallLength:
 
     def learn(self, seconds: float, chunks: int) -> None:
         """A call took so many seconds for so many chunks, its compiling not counted."""
+        # Too long: fewer chunks next time, then shorter ones. Short, and all its chunks played:
+        # longer ones, up to their full length, then more of them.
         if seconds > 2 * _SECONDS_PER_CALL:
             if self.chunks > 1:
                 self.chunks //= 2
