@@ -298,12 +298,8 @@ class Queue:
                 continue  # look again: whoever took them may have brought more lanes
             padded = np.zeros(seats.lane_of.size, np.int32)
             padded[: line.size] = line
-            # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
-            quota = slots // 8 if self.waiting else slots - 1
-            fields = call.chunk, call.chunks, slots // 16, quota
-            limits = driver.CallLimits(*map(np.int32, fields))  # type: ignore[arg-type]
             arguments = environment, seats.lanes, padded, np.int32(line.size)
-            began = time.perf_counter()
+            limits, began = self._limits(call, slots), time.perf_counter()
             pool, report = program.play(*arguments, pool, limits)
             self._keep(number, remains)  # while the device plays
             seat_in = jax.device_get(pool.seat)
@@ -315,6 +311,13 @@ class Queue:
                 remains.append(seats.leave(pool.outcome, ended))
             self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in remains)
         self._keep(number, remains)
+
+    def _limits(self, call: CallLength, slots: int) -> driver.CallLimits:
+        """How far the next call runs."""
+        # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
+        quota = slots // 8 if self.waiting else slots - 1
+        fields = call.chunk, call.chunks, slots // 16, quota
+        return driver.CallLimits(*map(np.int32, fields))  # type: ignore[arg-type]
 
     def _spare(self, key: Any, pool: driver.Pool) -> None:
         """Keep a state whose lanes have all ended."""
