@@ -229,6 +229,7 @@ def advance(
     """
 
     def turn(now: _Turns) -> _Turns:
+        """Empty slots take lanes, chunks are played, and lanes that have ended leave their slots."""
         pool = now.pool
         # The n-th empty slot takes the n-th lane in line, so no two slots take the same one.
         empty = pool.seat < 0

@@ -534,6 +534,7 @@ def chunk(
         )
 
     def macro(_: jax.Array, now: _Macro) -> _Macro:
+        """A macro-step of all lanes, of leads or of ties, as most of them want."""
         if passing:
             now = now._replace(
                 lanes=jax.vmap(partial(let_pass, environment))(lanes, carry, now.lanes)

@@ -510,6 +510,7 @@ class Workers:
                 self._changed.wait(0.1)
 
     def _queue(self, job: Job) -> Queue:
+        """The queue of the job's task, a new one for a task that has none."""
         queue = self._queues.get(id(job.task))
         if queue is None:
             lanes = job.in_line or job.lanes.size
@@ -532,6 +533,7 @@ class Workers:
         return choice
 
     def _work(self, number: int, queue: Queue | None) -> None:
+        """What a thread does: it serves one queue after the other, until no lane waits."""
         device = self.devices[number % len(self.devices)]
         # The program itself takes small arrays of the host: jax.device_put costs milliseconds of
         # Python for a batch.

@@ -112,6 +112,7 @@ def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
 
 
 def _argmax_choice(policy: IndexPolicy, counts: Counts) -> np.ndarray:
+    """``f64[1, state, K]``: the first arm without pulls, else the largest score, shared by ties."""
     typed = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), policy)
     scores = _in_chunks(lambda part: np.asarray(_scores(typed, part)), counts)
     fresh = counts.pulls == 0
@@ -122,6 +123,8 @@ def _argmax_choice(policy: IndexPolicy, counts: Counts) -> np.ndarray:
 
 @jit
 def _scores(policy: IndexPolicy, counts: list[jax.Array]) -> jax.Array:
+    """The scores of every arm at counts ``[state, K]``, as the engines ask for them."""
+
     def of_row(pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
         none = jnp.zeros_like(pulls)
         spreads = Total(none, none) if policy.spreads else None
@@ -132,6 +135,7 @@ def _scores(policy: IndexPolicy, counts: list[jax.Array]) -> jax.Array:
 
 
 def _soft_choice(policy: RandomisedPolicy, wrt: tuple[str, ...], counts: Counts) -> np.ndarray:
+    """``f64[1 + P, state, K]``: probabilities of arms, then their derivatives by leaves ``wrt``."""
     with jax.enable_x64(True):
         typed = jax.tree.map(lambda x: jnp.asarray(np.float32(x), jnp.float64), policy)
         of = _in_chunks(lambda part: np.asarray(_probabilities(typed, part, wrt=wrt)), counts)

@@ -332,6 +332,7 @@ def sums(
 def _sums(
     environment: FiniteArms, root: jax.Array, pairs: tuple[jax.Array, ...], *, statistic: Statistic
 ) -> Total:
+    """:func:`sums` of pairs (row, instance id, replicate id, arm, n): exact totals ``[pair, S]``."""
     row, instance, replicate, arm, n = pairs
 
     def words(instance: jax.Array, replicate: jax.Array) -> jax.Array:

@@ -472,4 +472,5 @@ def forecast(
 
 
 def _speed(task: driver.Task) -> tuple[float, float, float]:
+    """Seconds of one core: for a round, for each arm in it, for compiling the program."""
     return _SCAN if task.engine is scan else _LEAP
