@@ -36,26 +36,26 @@ def vertices(mu: jax.Array, rho: jax.Array, c: jax.Array) -> jax.Array:
     i and have the value μ_j + w(μ_i − μ_j), which is exact where both means are equal.
 
     Args:
-        mu, rho: at least 0, ``[..., K]``. c: ``[...]``.
+        mu, rho: at least 0, ``[K]``. c: one number.
 
     Returns:
-        ``[..., K + 1, K + 1]``: singles on the diagonal, pair (i, j) in row i and column j, −∞
-        where infeasible.
+        ``[K + 1, K + 1]``: singles on the diagonal, pair (i, j) in row i and column j, −∞ where
+        infeasible.
     """
-    mu, rho, c = with_null(mu), with_null(rho), jnp.asarray(c)[..., None]
+    mu, rho = with_null(mu), with_null(rho)
     below = rho <= c
-    both = ~below[..., :, None] & below[..., None, :]
-    single = jnp.eye(mu.shape[-1], dtype=bool) & below[..., None, :]
-    apart = jnp.where(both, rho[..., :, None] - rho[..., None, :], 1)
-    more = (c - rho)[..., None, :] * (mu[..., :, None] - mu[..., None, :])
+    both = ~below[:, None] & below[None, :]
+    single = jnp.eye(mu.size, dtype=bool) & below[None, :]
+    apart = jnp.where(both, rho[:, None] - rho[None, :], 1)
+    more = (c - rho)[None, :] * (mu[:, None] - mu[None, :])
     # The division comes last: XLA on CPU stores its result instead of repeating all this in every
     # kernel that reads it.
-    return mu[..., None, :] + jnp.where(both, more, jnp.where(single, 0, -jnp.inf)) / apart
+    return mu[None, :] + jnp.where(both, more, jnp.where(single, 0, -jnp.inf)) / apart
 
 
 def with_null(x: jax.Array) -> jax.Array:
-    """The arms' values ``[..., K]`` and a 0 for the null arm."""
-    return jnp.concatenate([x, jnp.zeros((*x.shape[:-1], 1), x.dtype)], axis=-1)
+    """The arms' values, ``[K]``, and a 0 for the null arm."""
+    return jnp.concatenate([x, jnp.zeros((1,), x.dtype)])
 
 
 class _Line(NamedTuple):
