@@ -46,8 +46,8 @@ def estimate(
         constraint: a horizon or a total budget, the same for all instances.
         wrt: ``mean_reward``, ``mean_cost``, and parameters of a randomised policy by name.
         key: not used; nothing is random here.
-        most_rounds: under a budget, how many rounds are followed; ``about["missing"]`` is the
-            largest probability of a longer run.
+        most_rounds: under a budget B, how many rounds are followed, at least ⌈B⌉;
+            ``about["missing"]`` is the largest probability of a longer run.
 
     Returns:
         A :class:`GradientEstimate` with standard errors of 0. By means, ``about["next_kink"]``

@@ -73,7 +73,7 @@ def play_out(
     Args:
         choose: the policy.
         arms: K; (K + 1) (rounds + 1)^(3 K) is below 2⁶³.
-        rounds: the horizon; under a budget the most rounds that are followed (see
+        rounds: the horizon; under a budget the most rounds that are followed, at least ⌈B⌉ (see
             ``Exact.missing``).
         budget: B > 0, for Bernoulli costs; None for a horizon.
         last_pull: ``"counts"`` or ``"forfeits"``, as in :class:`~jaxbandits.TotalBudget`.
