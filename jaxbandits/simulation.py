@@ -152,8 +152,8 @@ def simulate(
     result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=3)
-    if (line := _ended_early(result, layout.tasks[0].constraint)) is not None:
-        warnings.warn(line, stacklevel=3)
+    if (early := _ended_early(result, layout.tasks[0].constraint)) is not None:
+        warnings.warn(early, stacklevel=3)
     return result
 
 
