@@ -138,8 +138,7 @@ def inches_of(width: float | str | None) -> float | None:
 def finished(
     figure: Figure, path: str | os.PathLike[str] | None = None, width: float | str | None = None
 ) -> Figure:
-    """A figure whose axes say where they are logarithmic, of this width, and written to a file, if
-    there are such.
+    """A figure that says which axes are logarithmic, of this width, and written to a file if asked.
 
     Args:
         figure: as it was drawn.

@@ -1,5 +1,4 @@
-"""All pictures: one set of colours, markers and dashes, told apart with any colour vision and in
-grey.
+"""All pictures: one set of colours, markers and dashes, told apart by any colour vision, in grey.
 
 This module imports matplotlib, through its objects only (no pyplot), and is itself imported when a
 picture is drawn.
@@ -54,8 +53,7 @@ class Picture(Figure):
 
 
 def encoded(figure: Figure, form: str = "png", dpi: int = 150) -> bytes:
-    """A figure as the bytes of a picture file: ``"png"``, ``"pdf"`` or ``"svg"``. Equal figures are
-    equal bytes.
+    """A figure as bytes of a file, ``"png"``, ``"pdf"`` or ``"svg"``. Equal figures: equal bytes.
 
     A PDF holds its fonts as TrueType (journals refuse matplotlib's default, Type 3); an SVG needs
     none.

@@ -20,8 +20,7 @@ _PATIENCE = 2.0  # seconds before a bar that nobody asked for
 
 
 def usual_progress(choice: bool | None) -> bool | str:
-    """What a command shows: what was asked for, else a bar on a terminal, and elsewhere a line
-    every ten seconds.
+    """What a command shows: what was asked for, else a bar on a terminal or a line every 10 s.
 
     ``!command`` in a notebook has a terminal that keeps every state of a bar as a line of its own.
     """
@@ -79,8 +78,7 @@ class Bar:
 
 
 class Progress:
-    """One bar over several tasks, each a policy on a number of runs. A context manager: leaving it
-    takes the bar away.
+    """One bar over several tasks, each a policy on many runs. Leaving the context takes it away.
 
     Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar. The runs
     are counted in any case: ``done`` of ``runs`` are finished.

@@ -1,5 +1,4 @@
-"""One table, for the terminal, a page and a file; and the few ways in which all texts write numbers
-and words.
+"""One table, for terminal, page and file; and the few ways in which texts write numbers and words.
 
 It stands on nothing, so that the process that draws pictures starts quickly.
 """

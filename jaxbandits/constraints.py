@@ -1,5 +1,4 @@
-"""Constraints: a total budget, a horizon, an average cost, budgets that renew; and the state of
-budgets that renew.
+"""Constraints: a total budget, a horizon, an average cost, budgets that renew and their state.
 
 That state is the account of whoever decides (:class:`BudgetState`). An open request is charged its
 arm's own bound; when its cost is known, the difference is given back to the period in which it was
@@ -251,8 +250,7 @@ class _RoundClock(Constraint):
 
 @pytree
 class Horizon(_RoundClock):
-    """A horizon of ``rounds`` rounds: rounds are the clock, costs are only reported, and the regret
-    is the ordinary one.
+    """A horizon of ``rounds`` rounds, the clock: costs are only reported, regret is the usual one.
 
     Args:
         rounds: T ≥ 1, scalar or ``[instance]``.
@@ -279,8 +277,7 @@ class Horizon(_RoundClock):
 
 @pytree
 class AverageCost(_RoundClock):
-    """An average cost of at most c after every round: Σ_{s ≤ u} c_s ≤ c·u for every u ≤ T; rounds
-    are the clock.
+    """An average cost ≤ c after every round: Σ_{s ≤ u} c_s ≤ c·u, u ≤ T; rounds are the clock.
 
     This is an audit: it never alters an action. Every round is checked in exact ticks, Σ cost ≤
     ⌊c·2²⁴⌋·u, and the largest violation so far is part of every result (``result.violation``,
@@ -422,8 +419,7 @@ def pays_for(scope: jax.Array, arm: jax.Array) -> jax.Array:
 
 @pytree
 class Renewing(_RoundClock):
-    """Budgets that renew each period; every round is one request, and a slot (an hour, say) has
-    some of them.
+    """Budgets that renew each period; a round is one request, a slot (an hour, say) has several.
 
     Budget j grants ``amount[j]`` in every period of ``every[j]`` slots. What is left at its end is
     lost, or carried over. The environment's resource j is what budget j pays (see ``groups`` of

@@ -1,5 +1,4 @@
-"""What a policy draws: a number for each arm, addressed by round, role and arm, as fast as the
-built-in policies' own.
+"""What a policy draws: numbers addressed by round, role and arm, as fast as built-in policies' own.
 
 A policy's key is the same in every round, so ``jax.random.normal(key)`` is one number for ever.
 Here a draw is a pure function of (key, round, role, arm): further arms change none, nor does the
@@ -77,8 +76,7 @@ def uniform(key: jax.Array, round: jax.Array, role: int, arms: int) -> jax.Array
 
 
 def normal(key: jax.Array, round: jax.Array, role: int, arms: int, *, pair: bool = False) -> Any:
-    """Standard normal, ``f32[arms]``, by Box and Muller; at most 6.77 in size. ``pair``: two of
-    them.
+    """Standard normals, ``f32[arms]``, by Box and Muller, at most 6.77 in size. ``pair``: two.
 
     Example:
         >>> import jax

@@ -296,8 +296,7 @@ class Result(Shown):
 
     @property
     def regret(self) -> xarray.DataArray:
-        """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact totals of
-        conditional means.
+        """Pseudo-regret: best_rate · E[clock] − E[reward], by exact totals of conditional means.
 
         With money as the clock it is the budgeted regret, with rounds the ordinary one, with
         several ends (:class:`~jaxbandits.TotalBudget`) that of bandits with knapsacks. At the ends
@@ -313,8 +312,7 @@ class Result(Shown):
 
     @property
     def fixed_regret(self) -> xarray.DataArray:
-        """Of a world that changes: the regret against the best single arm in hindsight; it may be
-        below 0.
+        """In a changing world: regret against the best single arm in hindsight; it may be below 0.
 
         Of a world with contexts: against the best mixture that sees none of them, whose chance is
         :attr:`fixed_benchmark_error`, with the warning of :attr:`regret`.
@@ -330,8 +328,7 @@ class Result(Shown):
 
     @property
     def benchmark_error(self) -> xarray.DataArray:
-        """Standard error of the benchmark of :attr:`regret`, in reward; 0 where it is exact, NaN
-        where nobody knows it.
+        """Standard error of :attr:`regret`'s benchmark, in reward; 0: exact, NaN: nobody knows it.
 
         The latter in a ``Piecewise`` world of sampled contexts, which takes the means of its
         segments as they are (off by some 0.001 a request).
@@ -404,8 +401,7 @@ class Result(Shown):
 
     @property
     def violation(self) -> xarray.DataArray:
-        """Largest amount so far by which the total cost exceeded c·t, over all rounds; exactly 0 if
-        it never did.
+        """Largest amount so far by which total cost exceeded c·t, in all rounds; exactly 0 if none.
 
         Under :class:`~jaxbandits.Renewing` the amount by which a period's budget was exceeded.
 
@@ -443,8 +439,7 @@ class Result(Shown):
         return xarray.DataArray(self.final["pulls"], self._places(), axes, "pulls", units)
 
     def recorded(self, name: str = "pulls") -> xarray.DataArray:
-        """What ``simulate(…, record=(name,))`` recorded, axes ``setting, instance, replicate, mark,
-        arm``.
+        """What ``simulate(…, record=(name,))`` recorded: setting, instance, replicate, mark, arm.
 
         Raises:
             InputError: if it was not recorded.
@@ -458,8 +453,7 @@ class Result(Shown):
         return xarray.DataArray(table, self._places(4), (*AXES, "arm")[: table.ndim], name)
 
     def linear(self, values: Any) -> xarray.DataArray:
-        """Σ_k n_k g_k at every mark: any metric that is linear in the pulls, in the unit of
-        ``values``.
+        """Σ_k n_k g_k at every mark: any metric linear in the pulls, in the unit of ``values``.
 
         Exact: values are whole ticks (rounded to the nearest), sums are whole numbers.
 
@@ -510,8 +504,7 @@ class Result(Shown):
         return xarray.Dataset(views, attrs={"about": json.dumps(self._about())})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or
-        not at all.
+        """Write everything to one ``.npz`` file (arrays and JSON, no pickle), whole or not at all.
 
         Raises:
             InputError: no file can be written there.
@@ -526,8 +519,7 @@ class Result(Shown):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Result:
-        """Read what :meth:`save` wrote. Files of strangers are safe to open: nothing in them is
-        run.
+        """Read what :meth:`save` wrote. Strangers' files are safe to open: nothing in them is run.
 
         Raises:
             InputError: if the file is missing, is not such a file, or holds arrays that do not fit
@@ -689,8 +681,7 @@ class ResultPlots:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """Mean regret over the clock, over all instances and replicates, with its 95 % interval at
-        each mark.
+        """Mean regret over the clock, of all instances and replicates, 95 % intervals at each mark.
 
         Args:
             over: what the interval is about (:func:`~jaxbandits.statistics.mean`): ``"replicate"``,

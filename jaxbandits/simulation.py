@@ -48,8 +48,7 @@ def simulate(
     devices: Sequence[Any] | None = None,
     progress: bool | str | Progress | None = None,
 ) -> Result:
-    """Simulate every policy setting on every instance, ``replicates`` times, until the constraint
-    ends each run.
+    """Simulate ``replicates`` runs of each setting on each instance until the constraint ends them.
 
     All policies and settings face the same world: the n-th pull of an arm in (instance, replicate)
     gives the same outcome whoever pulls it, so differences between policies are paired. No result
@@ -153,19 +152,23 @@ def simulate(
     result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=3)
-    ready = layout.tasks[0].constraint
-    if (
-        getattr(ready, "resources", None) is None
-        and limits.ends_before_its_clock(ready) is not None
-    ):
-        # Lanes ended by what the clock does not measure: the benchmark of their regret stands still
-        # with it.
-        is_early = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
-        if early := int(((result.ended == ready.ends_with) & is_early).sum()):
-            ended = f"{early} of {is_early.size} lanes ended by {type(ready).__name__}.ended before their clock did"
-            see = "their regret means nothing; see result.rounds and result.spent"
-            warnings.warn(f"{ended}: {see}", stacklevel=3)
+    if (early := _ended_early(result, layout.tasks[0].constraint)) is not None:
+        warnings.warn(early, stacklevel=3)
     return result
+
+
+def _ended_early(result: Result, ready: Constraint) -> str | None:
+    """How many lanes ended by what the clock does not measure, in a line; None if none did."""
+    several = getattr(ready, "resources", None) is not None
+    if several or limits.ends_before_its_clock(ready) is None:
+        return None
+    # The benchmark of their regret stands still with the clock.
+    is_early = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
+    if not (early := int(((result.ended == ready.ends_with) & is_early).sum())):
+        return None
+    by = f"{type(ready).__name__}.ended before their clock did"
+    see = "their regret means nothing; see result.rounds and result.spent"
+    return f"{early} of {is_early.size} lanes ended by {by}: {see}"
 
 
 def _import_xarray() -> None:
@@ -271,8 +274,7 @@ def described(owner: Any) -> dict[str, Any]:
 def rerun_larger(
     run: Callable[[int], Result], capacity: int, *, most: int = 1 << 16
 ) -> tuple[Result, int]:
-    """Run with ever larger capacity, doubled each time, until no lane ends because a growing set is
-    full.
+    """Run with doubled capacity until no lane ends because a growing set is full.
 
     A larger capacity changes no draw: lanes that were full play the same rounds up to there and go
     on, the others are the same to the bit. So this is what the largest capacity would have given at

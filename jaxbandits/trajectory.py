@@ -52,8 +52,7 @@ def rollout(
     replicate: Any = 0,
     max_rounds: int | None = None,
 ) -> Trajectory:
-    """The first ``rounds`` rounds of one lane, with the bits of :func:`~jaxbandits.simulate` for
-    the same ids.
+    """A lane's first ``rounds`` rounds, with the bits of :func:`~jaxbandits.simulate` at these ids.
 
     A masked ``lax.scan``: a pure function of the policy's leaves, ``key``, ``instance`` and
     ``replicate``, any of which may be traced. For thousands of lanes, or until all budgets are

@@ -52,8 +52,7 @@ FAMILIES = {
 
 
 def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
-    """The random instances of the ω-UCB paper: budget = ``budget`` times the smallest mean cost of
-    the instance.
+    """The random instances of the ω-UCB paper: budget = ``budget`` · smallest mean cost of each.
 
     Args:
         family: ``"bernoulli"`` (S-Br), ``"generalised-bernoulli"`` (S-GBr) or ``"beta"`` (S-Bt).
@@ -272,8 +271,7 @@ def tune(
     fresh: int = 200,
     **options: Any,
 ) -> Tuned:
-    """Descend ln(parameters) along the gradient of ln E[regret], with fresh instances and fresh
-    worlds in every step.
+    """Descend ln(parameters) along the gradient of ln E[regret], each step on fresh instances.
 
     With x = ln(parameters), a step moves x against ∇_x E[R(eˣ)] / E[R(eˣ)], as the optimiser says.
 

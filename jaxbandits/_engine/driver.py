@@ -1,5 +1,4 @@
-"""The driver: chunks of an engine, marks between them, lanes handed out to slots, all on the
-device.
+"""The driver: chunks of an engine, marks between them, lanes handed to slots, all on the device.
 
 A *slot* holds the state of a lane that is being played. The *run buffer* holds the constants of
 more lanes than there are slots, from the moment when the host hands them over, and what stays of
@@ -224,13 +223,13 @@ def advance(
     pool: Pool,
     limits: CallLimits,
 ) -> tuple[Pool, Report]:
-    """Play lanes (constants, ``[seat]``) for a while; slots whose lanes have ended take the next
-    ones in line.
+    """Play lanes (constants, ``[seat]``) for a while; a slot whose lane has ended takes the next.
 
     The first ``waiting`` of ``line``, ``i32[seat]``, are the seats whose lanes wait for a slot.
     """
 
     def turn(now: _Turns) -> _Turns:
+        """Empty slots take lanes, chunks are played, and lanes that have ended leave their slots."""
         pool = now.pool
         # The n-th empty slot takes the n-th lane in line, so no two slots take the same one.
         empty = pool.seat < 0
@@ -335,8 +334,7 @@ def _primitives(jaxpr: Any) -> Iterator[str]:
 
 
 def in_one_piece(function: Callable[..., T], *takes: Any) -> T:
-    """``function(*takes)``, of which the compiler for a CPU makes one native function: the same
-    bits.
+    """``function(*takes)``, of which a CPU's compiler makes one native function: the same bits.
 
     Otherwise a round is a dozen kernels that an interpreter calls, one after the other over all
     lanes.
@@ -431,8 +429,7 @@ _LEAST = 64  # lanes of a piece that travels
 
 
 class RunBuffer:
-    """Which lane of a task has which seat, the lanes' constants on one device, and what stays of
-    them.
+    """Which lane of a task has which seat, the lanes' constants on a device, what stays of them.
 
     On CPU the device reads and writes the host's own memory. Elsewhere only what is new travels
     (constants of new lanes, outcomes of lanes that have ended), in pieces whose sizes are powers of
@@ -464,8 +461,7 @@ class RunBuffer:
             self.lanes = _put(self.lanes, *jax.device_put((at, new), self._device))
 
     def leave(self, outcome: EndedLane, ended: np.ndarray) -> tuple[np.ndarray, EndedLane]:
-        """The lanes in the seats that are ``ended``, and what stays of them, and perhaps of more
-        behind them.
+        """The lanes in seats that are ``ended``, what stays of them, and perhaps of more behind.
 
         The arrays may still be on their way; ``outcome`` is not needed any more.
         """

@@ -537,6 +537,7 @@ def chunk(
         )
 
     def macro(_: jax.Array, now: _Macro) -> _Macro:
+        """A macro-step of all lanes, of leads or of ties, as most of them want."""
         if passing:
             now = now._replace(
                 lanes=jax.vmap(partial(let_pass, environment))(lanes, carry, now.lanes)
@@ -573,8 +574,7 @@ def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
 def _blocks(
     environment: AddressedArms, length: int, lanes: Lane, carry: Carry, leaders: Leader
 ) -> Leader:
-    """A block; of the longest kind further ones under the same ceiling, as long as few lanes have
-    stopped.
+    """A block; further ones of the longest under the same ceiling while few lanes have stopped.
 
     The more arms, the dearer is a new ceiling, and the more blocks are worth their idle lanes.
     """
@@ -600,8 +600,7 @@ def _count(flags: jax.Array) -> jax.Array:
 
 
 def _best_length(mean_lead: jax.Array, arms: int) -> jax.Array:
-    """Which of LENGTHS gains the most rounds per predicted nanosecond, for geometric leads of that
-    mean.
+    """Which of LENGTHS gains most rounds per predicted nanosecond for geometric leads of that mean.
 
     The costs are those of one lane on one CPU core. They steer speed only.
     """

@@ -50,8 +50,7 @@ def largest_outcomes(environment: Environment, action: Any) -> tuple[int, int]:
 
 
 def ends_before_its_clock(constraint: Constraint) -> str | None:
-    """Why a block of rounds, which stops where the clock ends, may go beyond the end of a lane;
-    None: it may not.
+    """Why a block, which stops where the clock ends, may go beyond a lane's end; None: it may not.
 
     A class that says of its own when a lane ends must say what its clock is, and where that ends.
     """

@@ -1,5 +1,4 @@
-"""The driver of the pool: jobs go in, exact accounts come out; threads keep a fixed number of slots
-busy.
+"""The pool: jobs go in, exact accounts come out; threads keep a fixed number of slots busy.
 
 One compiled program serves any number of lanes: a slot whose lane has ended takes the next lane in
 line, so memory does not grow with the number of lanes, and a lane that ends early costs nothing. A
@@ -47,6 +46,8 @@ class CallLength:
 
     def learn(self, seconds: float, chunks: int) -> None:
         """A call took so many seconds for so many chunks, its compiling not counted."""
+        # Too long: fewer chunks next time, then shorter ones. Short, and all its chunks played:
+        # longer ones, up to their full length, then more of them.
         if seconds > 2 * _SECONDS_PER_CALL:
             if self.chunks > 1:
                 self.chunks //= 2
@@ -90,8 +91,7 @@ def usual_workers(devices: Sequence[Any], lanes: int = 1 << 31) -> int:
 def usual_slots(
     task: Task, workers: int, devices: Sequence[Any], lanes: int = 0, native: bool = True
 ) -> int:
-    """Lanes in flight per worker: as many as are fast, but no more than there are, nor than fit
-    into memory.
+    """Lanes in flight per worker: as many as are fast, but no more than there are or memory holds.
 
     ``lanes`` are those that there are at a time, 0 for all of the task; ``workers`` share them.
     """
@@ -257,8 +257,7 @@ class Queue:
         return self.done + sum(self._shares.values())
 
     def take(self, idle: int, waits: int, free: int) -> np.ndarray:
-        """Lanes for the ``idle`` slots; and ahead, if there are ``free`` seats, a fair part of what
-        is left.
+        """Lanes for the ``idle`` slots; ahead, if seats are ``free``, a fair part of those left.
 
         The lanes that this worker has in line, ``waits``, are of its part.
         """
@@ -299,12 +298,8 @@ class Queue:
                 continue  # look again: whoever took them may have brought more lanes
             padded = np.zeros(seats.lane_of.size, np.int32)
             padded[: line.size] = line
-            # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
-            quota = slots // 8 if self.waiting else slots - 1
-            fields = call.chunk, call.chunks, slots // 16, quota
-            limits = driver.CallLimits(*map(np.int32, fields))  # type: ignore[arg-type]
             arguments = environment, seats.lanes, padded, np.int32(line.size)
-            began = time.perf_counter()
+            limits, began = self._limits(call, slots), time.perf_counter()
             pool, report = program.play(*arguments, pool, limits)
             self._keep(number, remains)  # while the device plays
             seat_in = jax.device_get(pool.seat)
@@ -316,6 +311,13 @@ class Queue:
                 remains.append(seats.leave(pool.outcome, ended))
             self._shares[number] = float(report.share) + sum(numbers.size for numbers, _ in remains)
         self._keep(number, remains)
+
+    def _limits(self, call: CallLength, slots: int) -> driver.CallLimits:
+        """How far the next call runs."""
+        # A turn for waiting lanes costs about as much as a chunk, a visit for new ones several.
+        quota = slots // 8 if self.waiting else slots - 1
+        fields = call.chunk, call.chunks, slots // 16, quota
+        return driver.CallLimits(*map(np.int32, fields))  # type: ignore[arg-type]
 
     def _spare(self, key: Any, pool: driver.Pool) -> None:
         """Keep a state whose lanes have all ended."""
@@ -428,8 +430,7 @@ class Queue:
 
 
 class Workers:
-    """Threads of this process that play jobs. A context manager: leaving it stops them, whatever
-    they do.
+    """Threads of this process that play jobs. As a context manager it stops them, whatever they do.
 
     A thread starts when there is a lane for it, serves one queue after the other and ends when no
     lane waits; queues stay, so that jobs that come later find their programs compiled. At most
@@ -509,6 +510,7 @@ class Workers:
                 self._changed.wait(0.1)
 
     def _queue(self, job: Job) -> Queue:
+        """The queue of the job's task, a new one for a task that has none."""
         queue = self._queues.get(id(job.task))
         if queue is None:
             lanes = job.in_line or job.lanes.size
@@ -531,6 +533,7 @@ class Workers:
         return choice
 
     def _work(self, number: int, queue: Queue | None) -> None:
+        """What a thread does: it serves one queue after the other, until no lane waits."""
         device = self.devices[number % len(self.devices)]
         # The program itself takes small arrays of the host: jax.device_put costs milliseconds of
         # Python for a batch.

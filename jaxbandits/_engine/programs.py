@@ -1,5 +1,4 @@
-"""Programs on disk, as jax hands them to the compiler: a new process neither traces nor lowers
-them.
+"""Programs on disk, as jax hands them to the compiler: no new process traces or lowers them.
 
 Only of what is this package's whole: other code has no name that holds in another process. A file
 is found by all that a program is made of: this package's source, jax and its settings, the device,
@@ -27,8 +26,7 @@ _loaded: dict[Path, jax.stages.Wrapped] = {}  # by this process, so that jit kno
 
 
 def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
-    """Where a program is kept; None for one that is not, such as one that plays ``nouns`` with code
-    of the user.
+    """Where a program is kept; None for one that is not, such as one with code of the user's.
 
     ``made_of``: trees of arrays, shapes and plain values, all else that it is made of.
     """
@@ -53,8 +51,7 @@ def stored_program(
     donated: int,
     options: dict[str, Any],
 ) -> jax.stages.Wrapped | None:
-    """``function(*takes)`` as jit would play it: from its file, or into it for the next
-    process.
+    """``function(*takes)`` as jit would play it: from its file, or into it for the next process.
 
     None if jax cannot write it. The result has the structure of ``gives``; the argument number
     ``donated`` among ``takes`` gives up its memory.

@@ -107,8 +107,7 @@ def _equal_rows(leaves: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> dict[str, np.ndarray]:
-    """The exact accounts by name, int64 ``[lane, mark(, resource)]``, from accounts ``[lane,
-    mark]``.
+    """Exact accounts by name, int64 ``[lane, mark(, resource)]``, from accounts ``[lane, mark]``.
 
     ``instance`` is the row of each lane in the constraint's leaves, ``[lane]``.
     """
@@ -156,8 +155,7 @@ def book(constraint: Constraint, ledger: Ledger, outcome: Outcome) -> Ledger:
 
 
 def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
-    """Several rounds below the end of an *additive* constraint: what :func:`book` gives, one by
-    one.
+    """Several rounds below an *additive* constraint's end: what :func:`book` gives, one by one.
 
     Args:
         ledger: the account before them.
@@ -251,8 +249,7 @@ def view_of(
     state: Pytree,
     ledger: Ledger,
 ) -> View:
-    """What a policy may know of the round to be decided: the one place where ``available`` is
-    formed.
+    """What a policy may know of the round to decide: the one place where ``available`` is formed.
 
     ``world`` is one instance with its ``state`` and key, ``available`` the arms that it has.
     """
@@ -378,8 +375,7 @@ def record_mark(environment: Environment, lane: Lane, carry: Carry) -> Carry:
 
 
 def unpack(rows: np.ndarray, final: Account) -> Account:
-    """Host: accounts ``[lane, mark]`` from packed rows ``i32[lane, M, F]`` and the final accounts
-    ``[lane]``.
+    """Host: accounts ``[lane, mark]`` from rows ``i32[lane, M, F]`` and final accounts ``[lane]``.
 
     A mark without a row of its own was passed together with a later one, or never, if the lane
     ended before: it gets the next row that was written, else the final account.

@@ -105,8 +105,7 @@ def lay_out(
     at_once: bool = False,
     platform: str | None = None,
 ) -> Layout:
-    """Check everything and compile nothing; arguments and errors are those of
-    :func:`~jaxbandits.simulate`.
+    """Check all, compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`.
 
     With ``at_once`` the results of all runs must fit into memory together. ``platform`` is that of
     the devices, None: jax's default.
@@ -365,8 +364,7 @@ Means = tuple[np.ndarray, np.ndarray]  # of rewards and costs, [instance, action
 
 
 def mean_tables(environment: Environment) -> Means:
-    """The true means of all actions: the one time that a call asks for them, since they may be
-    large tables.
+    """The true means of all actions, asked for once in a call: they may be large tables.
 
     Raises:
         InputError: there is no instance, or not a row for each.
@@ -456,8 +454,7 @@ _PASSED: set[tuple[Any, ...]] = set()
 
 
 def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
-    """Check one round of one lane, if any code in it is the user's; once for each program in a
-    process.
+    """Check a round of a lane if any code in it is the user's; once for each program in a process.
 
     The policy has shapes for leaves (:attr:`Settings.shapes`). Gives the digest of the round, or
     None: of what is all this package's, its tests have played the round.
@@ -765,8 +762,7 @@ def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
 def prepared(
     policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
 ) -> tuple[Constraint, Policy, np.ndarray, str | None]:
-    """Host: the constraint, the policy's leaves ``[1 or instance, …]``, the round caps
-    ``[instance]``, the program.
+    """Host: constraint, policy leaves ``[1 or instance, …]``, round caps ``[instance]``, program.
 
     Of a policy whose leaves are traced nothing can be checked: they are only cast.
     """

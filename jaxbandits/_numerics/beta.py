@@ -273,6 +273,13 @@ def mean_of(alpha: NDArray[np.float64], beta: NDArray[np.float64]) -> NDArray[np
     return np.where(alpha > beta, 1 - minor, minor)
 
 
+def _misses_mean(
+    mean_ticks: NDArray[np.float64], alpha: NDArray[np.float64], beta: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Is the mean of a table not α/(α + β) to 10⁻⁴?"""
+    return np.abs(np.ldexp(mean_ticks, -TICK_BITS) - mean_of(alpha, beta)) > _MOST_ERROR
+
+
 def _with_mean(knots: NDArray[np.int32], target: float) -> NDArray[np.int32]:
     """Knots set to their neighbours, one by one, until the law's mean is ``target`` (ticks)."""
     width = np.ldexp(1.0, cell_bits() - 32)
@@ -296,8 +303,7 @@ def refuse_inexact(
     mean_ticks: NDArray[np.float64],
 ) -> None:
     """Raise :class:`~jaxbandits.core.checks.InputError` if a mean is not α/(α + β) to 10⁻⁴."""
-    wrong = np.abs(np.ldexp(mean_ticks, -TICK_BITS) - mean_of(alpha, beta)) > _MOST_ERROR
-    if wrong.any():
+    if (wrong := _misses_mean(mean_ticks, alpha, beta)).any():
         shapes = float(alpha[wrong].flat[0]), float(beta[wrong].flat[0])
         must = "shapes for which a table of the law has the right mean to 1e-4"
         raise bad(argument, shapes, must)
@@ -324,8 +330,8 @@ def quantile_table(
         ticks: NDArray[Any] = np.rint(np.ldexp(x, TICK_BITS)).astype(np.int32)
         knots[rows] = np.maximum.accumulate(ticks, axis=1)
         mean[rows] = _mean_ticks(knots[rows])
-    off = np.abs(np.ldexp(mean, -TICK_BITS) - mean_of(flat_a, flat_b)) > _MOST_ERROR
-    for i in np.flatnonzero(off):  # nearly a coin, whose jump from 0 to 1 falls between wide cells
+    # Nearly coins, whose jump from 0 to 1 falls between wide cells
+    for i in np.flatnonzero(_misses_mean(mean, flat_a, flat_b)):
         knots[i] = _with_mean(knots[i], float(np.ldexp(mean_of(flat_a[i], flat_b[i]), TICK_BITS)))
         mean[i] = _mean_ticks(knots[i][None])[0]
     return knots.reshape(*a.shape, KNOTS), mean.reshape(a.shape)

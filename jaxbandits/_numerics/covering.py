@@ -70,9 +70,14 @@ def first_hole(balls: Balls, span: Span) -> jax.Array:
     return jax.lax.while_loop(goes_on, further, start)[0]
 
 
-def _hole_end(balls: Balls, span: Span, point: jax.Array) -> jax.Array:
-    """Last point of the hole that begins at ``point``; a ball covers all after its left end."""
-    return jnp.minimum(jnp.min(jnp.where(balls.left >= point, balls.left, span.high)), span.high)
+def _stretch(balls: Balls, span: Span, point: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """(where the next stretch begins, how many points of this one no ball holds)."""
+    # A stretch is what the furthest ball holds from ``point`` on. Without such a ball it is a hole,
+    # which ends with the left end of the next one, for a ball is open, or with the span.
+    reach = _reach(balls, point)
+    next_left = jnp.min(jnp.where(balls.left >= point, balls.left, span.high))
+    hole_end, in_hole = jnp.minimum(next_left, span.high), reach < 0
+    return jnp.where(in_hole, hole_end + 1, reach), jnp.where(in_hole, hole_end + 1 - point, 0)
 
 
 def holes(balls: Balls, span: Span) -> jax.Array:
@@ -80,11 +85,8 @@ def holes(balls: Balls, span: Span) -> jax.Array:
 
     def advance(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         point, count = state
-        # From ``point``, either over a whole hole to the first point that is held, or over the
-        # balls that hold it.
-        reach, end = _reach(balls, point), _hole_end(balls, span, point)
-        open_ = reach < 0
-        return jnp.where(open_, end + 1, reach), count + jnp.where(open_, end + 1 - point, 0)
+        beyond, size = _stretch(balls, span, point)
+        return beyond, count + size
 
     return jax.lax.while_loop(
         lambda s: s[0] <= span.high, advance, (jnp.asarray(span.low), jnp.int32(0))
@@ -97,12 +99,10 @@ def nth_hole_point(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
 
     def advance(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         point, remaining = state
-        reach, end = _reach(balls, point), _hole_end(balls, span, point)
-        size = jnp.where(reach < 0, end + 1 - point, 0)
-        in_hole = (reach < 0) & (remaining < size)  # in this hole; −1 then ends the loop
-        beyond = jnp.where(reach < 0, end + 1, reach)
-        after = jnp.where(in_hole, point + remaining, beyond)
-        return after, jnp.where(in_hole, -1, remaining - size)
+        beyond, size = _stretch(balls, span, point)
+        is_here = remaining < size  # −1 then ends the loop
+        after = jnp.where(is_here, point + remaining, beyond)
+        return after, jnp.where(is_here, -1, remaining - size)
 
     def goes_on(state: tuple[jax.Array, jax.Array]) -> jax.Array:
         return (state[1] >= 0) & (state[0] <= span.high)

@@ -51,8 +51,7 @@ def optimum(
     gap: float = _EXACT,
     share: np.ndarray | None = None,
 ) -> FluidOptimum:
-    """max E r(x, k(x)) with E c(x, k(x)) ≤ b over rules k(x), mixed ones and rest among them, by
-    its dual
+    """max E r(x, k(x)) with E c(x, k(x)) ≤ b over rules k(x), mixed ones and rest too, by its dual
 
     .. math:: \\min_{\\lambda \\ge 0}\\ \\langle\\lambda, b\\rangle + E_x \\max_k [r - \\langle\\lambda, c\\rangle]_+ .
 
@@ -97,8 +96,8 @@ def _lowest_tangent(
     table = np.hstack([slopes * price_limit, -np.ones((len(gains), 1))])
     count = price_limit.size
     aim, bounds = np.eye(count + 1)[-1], [(0, 1)] * count + [(None, None)]
-    solved = optimize.linprog(aim, table, -gains, bounds=bounds, method="highs")
-    return float(solved.x[-1]), solved.x[:-1] * price_limit
+    solution = optimize.linprog(aim, table, -gains, bounds=bounds, method="highs")
+    return float(solution.x[-1]), solution.x[:-1] * price_limit
 
 
 def best_ratio(reward: np.ndarray, cost: np.ndarray, share: np.ndarray | None = None) -> float:
@@ -200,19 +199,20 @@ def _without_context(
 def _value_by_ratio(
     samples: list[tuple[np.ndarray, np.ndarray]], share: np.ndarray | None
 ) -> ContextValue:
+    """:func:`context_value` with money as the clock: ρ* against the best ratio of a single arm."""
     (r, c), (reward, cost) = ((r, c[..., 0]) for r, c in (samples[0], samples[-1]))
     first, last = best_ratio(r, c, share), best_ratio(reward, cost, share)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.divide(*(_mean(x, share) for x in (reward, cost)))
     alone = int(np.nanargmax(ratios))
     fixed = float(ratios[alone])
+    if len(samples) == 1:
+        return ContextValue(last, fixed, last - fixed, last - fixed, last - fixed, np.array([last]))
     rows = np.arange(len(reward))
     arm = (reward - first * cost).argmax(axis=1)
     gain, paid = reward[rows, arm], cost[rows, arm]
     # A rule that was chosen on the other sample: not above ρ* on average
     ratio = float(gain.mean() / paid.mean())
-    if len(samples) == 1:
-        return ContextValue(last, fixed, last - fixed, last - fixed, last - fixed, np.array([last]))
     # A ratio of means moves as the mean of these
     slack = (gain - ratio * paid) / paid.mean()
     fixed_slack = (reward[:, alone] - fixed * cost[:, alone]) / cost[:, alone].mean()

@@ -29,39 +29,33 @@ class Mixture(NamedTuple):
     weight: jax.Array  # f32[]
 
 
-def vertices(mu: Any, rho: Any, c: Any, allowed: Any = None, xp: ModuleType = jnp) -> Any:
+def vertices(mu: jax.Array, rho: jax.Array, c: jax.Array) -> jax.Array:
     """Values of all vertices of max ⟨μ, π⟩ with ⟨ρ, π⟩ ≤ c over K arms and the null arm (0, 0).
 
     Singles i with ρ_i ≤ c have the value μ_i; pairs ρ_i > c ≥ ρ_j put w = (c − ρ_j)/(ρ_i − ρ_j) on
     i and have the value μ_j + w(μ_i − μ_j), which is exact where both means are equal.
 
     Args:
-        mu, rho: at least 0, ``[..., K]``. c: ``[...]``.
-        allowed: ``bool[..., K + 1]``, the actions that may be used (the null arm last); all by
-            default.
-        xp: the array namespace, ``jax.numpy`` or ``numpy``.
+        mu, rho: at least 0, ``[K]``. c: one number.
 
     Returns:
-        ``[..., K + 1, K + 1]``: singles on the diagonal, pair (i, j) in row i and column j, −∞
-        where infeasible.
+        ``[K + 1, K + 1]``: singles on the diagonal, pair (i, j) in row i and column j, −∞ where
+        infeasible.
     """
-    mu, rho = with_null(mu, xp), with_null(rho, xp)
-    below = rho <= xp.asarray(c)[..., None]
-    above = ~below
-    if allowed is not None:
-        below, above = below & allowed, above & allowed
-    both = above[..., :, None] & below[..., None, :]
-    single = xp.eye(mu.shape[-1], dtype=bool) & below[..., None, :]
-    apart = xp.where(both, rho[..., :, None] - rho[..., None, :], 1)
-    more = (xp.asarray(c)[..., None] - rho)[..., None, :] * (mu[..., :, None] - mu[..., None, :])
+    mu, rho = with_null(mu), with_null(rho)
+    below = rho <= c
+    both = ~below[:, None] & below[None, :]
+    single = jnp.eye(mu.size, dtype=bool) & below[None, :]
+    apart = jnp.where(both, rho[:, None] - rho[None, :], 1)
+    more = (c - rho)[None, :] * (mu[:, None] - mu[None, :])
     # The division comes last: XLA on CPU stores its result instead of repeating all this in every
     # kernel that reads it.
-    return mu[..., None, :] + xp.where(both, more, xp.where(single, 0, -xp.inf)) / apart
+    return mu[None, :] + jnp.where(both, more, jnp.where(single, 0, -jnp.inf)) / apart
 
 
-def with_null(x: Any, xp: ModuleType = jnp) -> Any:
-    """The arms' values ``[..., K]`` and a 0 for the null arm."""
-    return xp.concatenate([x, xp.zeros((*x.shape[:-1], 1), x.dtype)], axis=-1)
+def with_null(x: jax.Array) -> jax.Array:
+    """The arms' values, ``[K]``, and a 0 for the null arm."""
+    return jnp.concatenate([x, jnp.zeros((1,), x.dtype)])
 
 
 class _Line(NamedTuple):
@@ -82,7 +76,8 @@ def best_mixture(
     action at most c go to the one above c with the steepest line, from that one to the one at most
     c with the flattest, and so on: each line is higher at c than the one before (Newton's method on
     the dual), and a few steps of O(K) do where there are K² pairs. Exact ties go to a single arm
-    before a pair, then to the lowest index.
+    before a pair, then to the lowest index. Only actions that are ``allowed`` are played,
+    ``bool[K + 1]``, the null arm last; by default all.
     """
     mu, rho = with_null(mu), with_null(rho)
     actions = mu.shape[0]

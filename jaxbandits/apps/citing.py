@@ -31,8 +31,7 @@ class Citation(str):
 
 
 def cite(policy: Policy | type[Policy] | str | Result | SweepResult | None = None) -> Citation:
-    """BibTeX of this package, and of the papers behind a policy, or behind all that a result
-    played.
+    """BibTeX of this package, and of the papers behind a policy or all that a result played.
 
     Policies around other policies have the papers of both. What an entry lacks could not be read,
     and is not guessed.

@@ -12,8 +12,7 @@ from jaxbandits.core.ticks import Total
 
 
 class ArmStatistics(NamedTuple):
-    """What an index policy remembers of K arms. ``spread`` totals are None unless the policy asks
-    for them.
+    """What an index policy remembers of K arms. ``spread`` totals are None unless it asks for them.
 
     With d resources all that is of costs is ``[K, d]``, here and in :class:`Arms`. Where pulls
     weigh less than one, their number is a :class:`~jaxbandits.core.ticks.Total`.
@@ -27,8 +26,7 @@ class ArmStatistics(NamedTuple):
 
 
 class Arms(NamedTuple):
-    """The float32 values that a score may read; all of one shape, elementwise (``[K]``, or any
-    batch of arms).
+    """float32 values that a score may read; all of one shape, elementwise (``[K]``, or any batch).
 
     ``reward_rest`` and ``cost_rest`` are n − Σr and n − Σc, taken in ticks before rounding: floats
     would cancel.

@@ -44,8 +44,7 @@ class InputError(ValueError):
 
 
 def bad(argument: str, value: object, may_be: str) -> InputError:
-    """The error "ARGUMENT: VALUE given; it must be MAY_BE", for the caller to raise; ``value`` is
-    shown by its `repr`.
+    """The error "ARGUMENT: VALUE given; it must be MAY_BE", to be raised; ``value`` by its `repr`.
 
     Example:
         >>> from jaxbandits.core import bad
@@ -176,8 +175,7 @@ def whole_number(
     maximum_text: str = "",
     may_also: str = "",
 ) -> int:
-    """``value`` as an int, if it is a whole number (of Python or NumPy, no boolean) from
-    ``minimum`` to ``maximum``.
+    """``value`` as an int, if it is a whole number (no boolean) from ``minimum`` to ``maximum``.
 
     The message writes ``maximum_text`` for ``maximum``, and says what the argument ``may_also`` be.
     """

@@ -34,9 +34,7 @@ _PACKAGE = Path(__file__).parents[1]
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None))
 
 PROGRAM = jax.make_user_context()
-"""``with PROGRAM(digest):`` jax keeps programs, and traces of the user's jitted functions, by
-digest.
-"""
+"""``with PROGRAM(digest):`` jax keeps programs, and traces of users' functions, by digest."""
 
 
 def hashable(value: Any) -> bool:

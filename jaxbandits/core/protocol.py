@@ -1,5 +1,4 @@
-"""The protocol: :class:`Environment`, :class:`Policy`, :class:`Constraint`, and what passes between
-them.
+"""The protocol: :class:`Environment`, :class:`Policy`, :class:`Constraint`, their messages.
 
 Everything traced here is written for **one lane**: one run of one policy setting on one instance.
 The runner batches.
@@ -64,8 +63,7 @@ class Ledger(NamedTuple):
 
 
 def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Ledger:
-    """Add ``outcome`` (of one round, or the sum over several) to the totals; the runner counts
-    rounds.
+    """Add ``outcome`` (of one round, or several summed) to the totals; the runner counts rounds.
 
     A pull that does not ``earn`` brings no reward (nor expected reward), but is paid for in full: a
     constraint that never pays more than is left must cap ``spent`` itself, as ``TotalBudget`` does.
@@ -116,8 +114,7 @@ class Feedback(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """What a policy is told before it acts: what was played, what came of it, and the view of the
-    next round.
+    """What a policy is told before it acts: what was played, what came of it, the next view.
 
     ``empty`` means that there is nothing to learn (first round, skipped round); the view is valid
     all the same. A policy with contexts learns from ``context`` and never from that of a view,
@@ -245,8 +242,7 @@ class Environment(_Fields):
         return None if arms is None else jnp.ones((arms,), bool)
 
     def open(self, state: Pytree, round: jax.Array) -> jax.Array | None:
-        """Which arms may be pulled in this round, ``bool[K]``; None (the default): all that exist,
-        always.
+        """Which arms may be pulled in this round, ``bool[K]``; None (default): all there are.
 
         ``state`` is the one before the pull. The runner tells policies only of arms that exist and
         are open.
@@ -254,8 +250,7 @@ class Environment(_Fields):
         return None
 
     def opens_next(self, state: Pytree, round: jax.Array) -> jax.Array:
-        """The first later round in which a closed arm opens if nothing is pulled until then,
-        ``i32[]``; ``NEVER``.
+        """The first later round in which a closed arm opens without pulls, ``i32[]``; or ``NEVER``.
 
         Asked where no arm is open, and by engines that play many rounds at once: too early is safe,
         too late is wrong.
@@ -268,8 +263,7 @@ class Environment(_Fields):
         return 0
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
-        """What is known of the request of this round: ``f32[d]``, or ``f32[K, d]`` a row for each
-        arm; None: nothing.
+        """What is known of this round's request: ``f32[d]``, a row an arm ``f32[K, d]``, or None.
 
         A pure function of the world's key and the round, which :meth:`pull` calls too;
         ``spec.context`` is its shape.
@@ -298,10 +292,9 @@ class Environment(_Fields):
 
     @abstractmethod
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Host: mean reward ``[instance, action]`` and mean cost (``[instance, action(, d)]``) of
-        every pure action.
+        """Host: mean reward ``[instance, action]`` and cost ``[instance, action(, d)]`` of actions.
 
-        Float64; NaN where an action is absent.
+        Float64, of every pure action; NaN where one is absent.
         """
 
     def prices(self) -> np.ndarray | None:
@@ -319,8 +312,7 @@ class Environment(_Fields):
     def benchmarks(
         self, constraint: Constraint, clock: np.ndarray
     ) -> Mapping[str, Possible] | None:
-        """Host: what could have been gained; ``clock`` is that of the marks in units, ``[instance,
-        mark]``.
+        """Host: what could have been gained by a ``clock`` of marks in units, ``[instance, mark]``.
 
         None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else
         functions by name, ``"moving"`` and ``"fixed"``, of the instance of each lane, ``[lane]``,
@@ -332,8 +324,7 @@ class Environment(_Fields):
 
 
 class Policy(_Fields):
-    """A learner. Leaves are its hyper-parameters, methods are pure functions of (state, key,
-    observation).
+    """A learner. Its leaves are hyper-parameters, its methods pure in (state, key, observation).
 
     Write :meth:`init`, :meth:`update` and :meth:`select`; :meth:`step` is their composition.
     ``key`` is the same in every round: draws are addressed by ``view.round`` (see
@@ -351,8 +342,7 @@ class Policy(_Fields):
         """Raise :class:`InputError` on what leaf ranges cannot express; called before a run."""
 
     def warnings(self, environment: Environment) -> list[str]:
-        """Host: what in these hyper-parameters (``[setting, 1 or instance, …]``) does not fit the
-        true world.
+        """Host: which hyper-parameters (``[setting, 1 or instance, …]``) do not fit the true world.
 
         One line each; ``simulate`` warns and goes on. A policy is never told the truth, but its
         user may want to know.
@@ -453,8 +443,7 @@ class Constraint(_Fields):
 
     @abstractmethod
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Host: the same with outcomes replaced by their conditional means, in ticks, for lanes of
-        one instance.
+        """Host: the same for outcomes' conditional means, in ticks, for lanes of one instance.
 
         Args:
             ledger: int64 accounts by name, ``[lane, mark]``: ``rounds``, and in ticks ``reward``,
@@ -464,8 +453,7 @@ class Constraint(_Fields):
 
     @abstractmethod
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """Host: the best reward per unit of the clock, float64 ``[instance]``; leaves are those of
-        :meth:`prepare`.
+        """Host: best reward per unit of the clock, float64 ``[instance]``; leaves as prepared.
 
         Args:
             reward, cost: true means ``[instance, action(, resource)]``

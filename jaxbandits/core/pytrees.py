@@ -30,8 +30,7 @@ def leaf(
     core: int = 0,
     integer: bool = False,
 ) -> Any:
-    """A numeric hyper-parameter: a pytree leaf, hence a batch axis of a sweep and never a reason to
-    recompile.
+    """A numeric hyper-parameter: a pytree leaf, a batch axis of a sweep, never a recompilation.
 
     Args:
         default: the value if none is given.
@@ -88,8 +87,7 @@ class _Fixed:
     field_specifiers=(leaf, static, dataclasses.field), frozen_default=True, eq_default=False
 )
 def pytree(cls: type[T]) -> type[T]:
-    """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless declared
-    :func:`static`.
+    """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless :func:`static`.
 
     For policies, environments and constraints alike.
 

@@ -39,8 +39,7 @@ class Settings:
 
     @classmethod
     def of(cls, policy: Policy | Settings, instances: int, spec: Any = None) -> Settings:
-        """The settings of a policy as the user wrote it, checked and cast; settings are checked
-        against ``spec`` only.
+        """A policy's settings, checked and cast; given settings are checked against ``spec`` only.
 
         A leaf may have extra leading axes ``[setting]`` or ``[setting, instance]``. ``spec`` is for
         ``Policy.check``.

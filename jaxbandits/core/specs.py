@@ -22,14 +22,11 @@ from jaxbandits.core.checks import (
 )
 
 SKIP = -1
-"""The action of a round that is sat out, where the environment has one: nothing is played, nothing
-is paid.
-"""
+"""The action of a round that is sat out, if the environment has one: nothing is played or paid."""
 
 
 class Spec:
-    """What a policy may know of its world; a spec of your own is any frozen dataclass, with this as
-    its base or not.
+    """What a policy may know of its world; your own: any frozen dataclass, with this base or not.
 
     Attributes:
         resources: None for one cost (a scalar), d for a cost vector ``[d]``.
@@ -145,8 +142,7 @@ class DelayedSpec(Spec):
 
 
 class Arrivals(NamedTuple):
-    """What a learner sees after a round: the outcomes that arrived, in order, ``i32[M]`` each, and
-    how many there are.
+    """What a learner sees after a round: outcomes that arrived, in order, ``i32[M]``, and how many.
 
     Costs are ``[M, d]`` where there are several.
 

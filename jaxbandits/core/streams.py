@@ -40,8 +40,7 @@ _Pair = tuple[jax.Array, jax.Array]
 
 
 class Role(enum.IntEnum):
-    """What a policy draws for. At most 256 roles; an arm id takes the lower 24 bits of the same
-    word.
+    """What a policy draws for. At most 256 roles; an arm id takes the lower 24 bits of the word.
 
     From ``USER`` = 34 to 63 they are for policies of one's own; the package takes those below and
     those above.
@@ -106,8 +105,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 def threefry2x32_of(
     key: tuple[_Words, _Words], place: tuple[_Words, _Words]
 ) -> tuple[_Words, _Words]:
-    """The threefry2x32 block cipher (20 rounds; Salmon et al., SC 2011), elementwise on uint32
-    arrays of jax or NumPy.
+    """Threefry2x32, a block cipher (20 rounds; Salmon et al., SC 2011), on uint32 of jax or NumPy.
 
     Written out so that it fuses with what surrounds it: jax's own rolls its rounds into a loop on
     CPU, which costs three times as much inside a scan. Tested against the published vectors and
@@ -249,8 +247,7 @@ def below(word: jax.Array, n: jax.Array | int) -> jax.Array:
 
 
 def available_arm(word: jax.Array, available: jax.Array) -> jax.Array:
-    """An arm drawn uniformly among those that exist: ``i32[]``, or K (which no environment has) if
-    there is none.
+    """An arm drawn uniformly among those that exist, ``i32[]``; K, which is no arm, if none does.
 
     Args:
         word: ``u32[]``, e.g. one of :func:`policy_words`.

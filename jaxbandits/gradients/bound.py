@@ -14,7 +14,7 @@ from jaxbandits.core.checks import InputError, bad, refuse
 from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.settings import Settings, names_of
 from jaxbandits.environments import CensoredArms, FiniteArms, RevealConsumption, WithNullArm
-from jaxbandits.gradients.estimates import GradientEstimate, certain, of_numbers
+from jaxbandits.gradients.estimates import MEANS, GradientEstimate, certain, of_numbers
 from jaxbandits.oracles import bounds
 from jaxbandits.policies import RCUCB, SUAK, OmegaStarUCB, OmegaUCB
 
@@ -31,8 +31,7 @@ def estimate(
     wrt: str | Sequence[str],
     key: Any = None,
 ) -> GradientEstimate:
-    """Value and gradient of the regret *bound* of a policy. Nothing is simulated, nothing is
-    random.
+    """Value and gradient of a policy's regret *bound*. Nothing is simulated, nothing is random.
 
     =========== ============================ ================== ======================================
     policy      environment, constraint      theorem            wrt
@@ -112,34 +111,43 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
 
     values = (environment.arms if kind is SUAK else environment).values()
     if np.isnan(values[0]).any() or (kind is not RCUCB and values[1].ndim != 2):
-        raise InputError(
-            "environment: absent arms or several resources given; bounds need all arms and one cost"
-        )
-    means = dict(zip(("mean_reward", "mean_cost"), values, strict=True))
+        given = "absent arms or several resources given"
+        raise InputError(f"environment: {given}; bounds need all arms and one cost")
+    means = dict(zip(MEANS, values, strict=True))
     if kind is OmegaUCB:
-        # τ_B of the theorem is a whole number, and so a constant of every derivative.
-        budgets = zip(per_instance(constraint.budget), means["mean_cost"], strict=True)
-        taus = [int(2 * b / c.min()) for b, c in budgets]
-
-        def bound(i: int, rho: Any, mean_reward: Any, mean_cost: Any) -> Any:
-            return bounds.omega_regret_at(rho, mean_reward, mean_cost, taus[i])
-
         rho = per_instance(settings.policy.rho[0])
-        return bound, {"rho": rho, **means}, "Heyden et al., Theorem 5"
+        return _of_omega(rho, means, per_instance(constraint.budget))
     rounds = per_instance(constraint.rounds)
     if kind is SUAK:
+        return _of_suak(per_instance(constraint.c), means, rounds)
+    return _of_rcucb(per_instance(settings.policy.alpha[0]), values[0], environment.spec, rounds)
 
-        def suak(i: int, c: Any, mean_reward: Any, mean_cost: Any) -> Any:
-            return bounds.suak_regret(mean_reward, mean_cost, c, int(rounds[i]))
 
-        return suak, {"c": per_instance(constraint.c), **means}, "SUAK, Theorem 3.2"
-    alpha, spec = per_instance(settings.policy.alpha[0]), environment.spec
+def _of_omega(rho: np.ndarray, means: dict[str, np.ndarray], budgets: np.ndarray) -> Bound:
+    # τ_B of the theorem is a whole number, and so a constant of every derivative.
+    each = zip(budgets, means["mean_cost"], strict=True)
+    taus = [int(2 * budget / cost.min()) for budget, cost in each]
+
+    def bound(i: int, rho: Any, mean_reward: Any, mean_cost: Any) -> Any:
+        return bounds.omega_regret_at(rho, mean_reward, mean_cost, taus[i])
+
+    return bound, {"rho": rho, **means}, "Heyden et al., Theorem 5"
+
+
+def _of_suak(c: np.ndarray, means: dict[str, np.ndarray], rounds: np.ndarray) -> Bound:
+    def bound(i: int, c: Any, mean_reward: Any, mean_cost: Any) -> Any:
+        return bounds.suak_regret(mean_reward, mean_cost, c, int(rounds[i]))
+
+    return bound, {"c": c, **means}, "SUAK, Theorem 3.2"
+
+
+def _of_rcucb(alpha: np.ndarray, gains: np.ndarray, spec: Any, rounds: np.ndarray) -> Bound:
     refuse("alpha", alpha, alpha <= 1, "above 1 (the theorem needs it)")
     penalties = np.asarray(spec.penalties, np.float64)
 
-    def rcucb(i: int, alpha: Any, values: Any) -> Any:
+    def bound(i: int, alpha: Any, values: Any) -> Any:
         return bounds.rcucb_regret(alpha, values, jnp.asarray(penalties), int(rounds[i]))
 
-    gains = values[0].reshape(every, spec.arms, len(spec.limits))
+    table = gains.reshape(len(alpha), spec.arms, len(spec.limits))
     theorem = "Bengs and Hüllermeier, Theorem 1 without its second sum"
-    return rcucb, {"alpha": alpha, "values": gains}, theorem
+    return bound, {"alpha": alpha, "values": table}, theorem

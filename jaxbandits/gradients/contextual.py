@@ -77,9 +77,11 @@ def _slopes(
     means: Any, row: jax.Array, arm: jax.Array, observed: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """∂ ln p(y) = Σ_j (y_j − μ_j)/(μ_j(1 − μ_j)) ∂μ_j, and ∂μ_0, by θ: 0 for means at an edge."""
-    mean, back = jax.vjp(
-        lambda theta: dataclasses.replace(means, theta=theta).at(row, arm), means.theta[:]
-    )
+
+    def at(theta: jax.Array) -> jax.Array:
+        return dataclasses.replace(means, theta=theta).at(row, arm)
+
+    mean, back = jax.vjp(at, means.theta[:])
     whole = jnp.rint(jnp.clip(mean, 0, 1) * ticks.ONE).astype(jnp.int32)
     inside = (whole > 0) & (whole < ticks.ONE)
     # 1/μ after a 1, −1/(1 − μ) after a 0
@@ -135,9 +137,8 @@ def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
     if unknown := [name for name in names if name not in NAMES]:
         raise bad("wrt", unknown[0], f"one of {', '.join(NAMES)}, the means of these arms")
     if not isinstance(world.noise, Bernoulli):
-        raise InputError(
-            f"environment: {type(world.noise).__name__} noise given; it must be Bernoulli noise, coins"
-        )
+        given = f"{type(world.noise).__name__} noise given"
+        raise InputError(f"environment: {given}; it must be Bernoulli noise, coins")
     for name in names:
         if not isinstance(means := getattr(world, name), LinearMeans):
             raise bad(name, type(means).__name__, "LinearMeans or LogisticMeans, which have a θ")
@@ -150,8 +151,7 @@ def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
 def _rates(
     world: ContextualArms, best: list[ContextValue], ready: Constraint, names: Sequence[str]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The best rate ``[I]`` of the clock, and its derivative by θ, shaped as θ: by the envelope
-    theorem
+    """Best rate of the clock, ``[I]``, and its derivative, shaped as θ, by the envelope theorem
 
     .. math:: \\partial \\mathrm{OPT} = E_x \\sum_k p_k(x)\\,\\partial\\,[r(x, k) - \\langle\\lambda, c(x, k)\\rangle],
 
@@ -175,11 +175,9 @@ def _rates(
     by_cost = -weights[..., None] * prices[:, None, None, :]
     rows = world.contexts.table()
     rounds = jnp.arange(first, first + SAMPLE, dtype=jnp.int32)
-    slopes = _weighted(
-        jax.tree.map(jnp.asarray, world), rounds, None if rows is None else jnp.asarray(rows),
-        jnp.asarray(weights, jnp.float32), jnp.asarray(by_cost, jnp.float32),
-        names=tuple(names),
-    )  # fmt: skip
+    there = jax.tree.map(jnp.asarray, (world, rounds, rows))
+    by = (jnp.asarray(x, jnp.float32) for x in (weights, by_cost))
+    slopes = _weighted_slopes(*there, *by, names=tuple(names))
     rate = np.array([optimum.contextual for optimum in best]) / pace.units
     return rate, {name: np.asarray(x, np.float64) for name, x in slopes.items()}
 
@@ -187,8 +185,7 @@ def _rates(
 def _shares(
     reward: np.ndarray, cost: np.ndarray, budget: np.ndarray, price: np.ndarray
 ) -> np.ndarray:
-    """``[N, K]``: how often the optimal rule pulls each arm at each context; rest is what is
-    missing to 1.
+    """How often the optimal rule pulls each arm at each context, ``[N, K]``; else it rests.
 
     At the optimal prices a few contexts have several best arms. They are shared out so that every
     budget that has a price is spent.
@@ -216,40 +213,42 @@ def _shares(
 
 
 @partial(jax.jit, static_argnames="names")
-def _weighted(
-    world: ContextualArms, rounds: jax.Array, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array,
+def _weighted_slopes(
+    world: ContextualArms,
+    rounds: jax.Array,
+    rows: jax.Array | None,
+    by_reward: jax.Array,
+    by_cost: jax.Array,
     names: tuple[str, ...],
-) -> dict[str, jax.Array]:  # fmt: skip
-    """∂ of Σ by_reward · r + Σ by_cost · c over contexts and arms by θ, of each instance."""
-    arms = jax.lax.iota(jnp.int32, world.present.shape[-1])
+) -> dict[str, jax.Array]:
+    """By θ, for each instance, the derivatives of :func:`_weighted_sum`."""
 
-    def instance(
-        world: ContextualArms, rows: jax.Array | None, by_reward: jax.Array, by_cost: jax.Array
-    ) -> Any:
+    def of_instance(world: ContextualArms, rows: jax.Array | None, *by: jax.Array) -> Any:
         contexts = sample_contexts(world, rounds) if rows is None else rows
+        means = {name: getattr(world, name) for name in names}
 
         def total(thetas: dict[str, jax.Array]) -> jax.Array:
-            means = {
-                name: dataclasses.replace(getattr(world, name), theta=theta)
-                for name, theta in thetas.items()
-            }
+            moved = {x: dataclasses.replace(means[x], theta=theta) for x, theta in thetas.items()}
+            return _weighted_sum(moved, contexts, *by)
 
-            def weighted(
-                context: jax.Array, arm: jax.Array, reward: jax.Array, cost: jax.Array
-            ) -> jax.Array:
-                row = context if context.ndim == 1 else context[arm]
-                weight = {"reward": reward[None], "cost": cost}
-                values = {name: mean.at(row, arm) for name, mean in means.items()}
-                inside = {name: jnp.where((x > 0) & (x < 1), x, 0) for name, x in values.items()}
-                return jnp.stack([jnp.sum(weight[name] * x) for name, x in inside.items()]).sum()
+        return jax.grad(total)({name: mean.theta for name, mean in means.items()})
 
-            by_arm = jax.vmap(weighted, in_axes=(None, 0, 0, 0))
-            return jax.vmap(by_arm, in_axes=(0, None, 0, 0))(
-                contexts, arms, by_reward, by_cost
-            ).sum()
+    in_axes = 0, None if rows is None else 0, 0, 0
+    return jax.vmap(of_instance, in_axes)(world, rows, by_reward, by_cost)
 
-        return jax.grad(total)({name: getattr(world, name).theta for name in names})
 
-    return jax.vmap(instance, in_axes=(0, None if rows is None else 0, 0, 0))(
-        world, rows, by_reward, by_cost
-    )
+def _weighted_sum(
+    means: dict[str, Any], contexts: jax.Array, by_reward: jax.Array, by_cost: jax.Array
+) -> jax.Array:
+    """Σ by_reward · r + Σ by_cost · c over contexts and arms; clipped means do not move."""
+
+    def term(context: jax.Array, arm: jax.Array, reward: jax.Array, cost: jax.Array) -> jax.Array:
+        row = context if context.ndim == 1 else context[arm]
+        weight = {"reward": reward[None], "cost": cost}
+        values = {name: mean.at(row, arm) for name, mean in means.items()}
+        inside = {name: jnp.where((x > 0) & (x < 1), x, 0) for name, x in values.items()}
+        return jnp.stack([jnp.sum(weight[name] * x) for name, x in inside.items()]).sum()
+
+    arms = jax.lax.iota(jnp.int32, by_reward.shape[1])
+    of_context = jax.vmap(term, in_axes=(None, 0, 0, 0))
+    return jax.vmap(of_context, in_axes=(0, None, 0, 0))(contexts, arms, by_reward, by_cost).sum()

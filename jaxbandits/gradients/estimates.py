@@ -130,8 +130,7 @@ def check_replicates(replicates: Any, baseline: str = "none") -> None:
 
 
 def next_kink(arms: FiniteArms, constraint: Constraint, names: Sequence[str]) -> dict[str, Any]:
-    """By how much the nearest of the named means must move, alone, until another arm is the best,
-    ``[I]`` under the name ``"next_kink"``.
+    """``next_kink``, ``[I]``: how far the nearest named mean must move for another arm to be best.
 
     There the regret has a kink, and differences that reach across it are no slopes. Nothing where
     the benchmark is not one arm.
@@ -164,8 +163,7 @@ def play_copies(
     copies: int = 1,
     **options: Any,
 ) -> tuple[Result, np.ndarray, int]:
-    """Runs to the end of the clock on ``copies`` of every instance, side by side: row ``i·copies +
-    j`` is a copy of i.
+    """Runs to the clock's end on ``copies`` of every instance: row ``i·copies + j`` is a copy of i.
 
     Gives the result, the regret ``[setting, instance·copies, replicate]``, and the rounds played.
     """
@@ -185,9 +183,8 @@ def play_copies(
         cause = "a score is NaN, or the action is none that the world has"
         raise InputError(f"policy: {invalid} of {result.ended.size} runs end as invalid: {cause}")
     if not np.isin(result.ended, (Status.EXHAUSTED, Status.HORIZON)).all():
-        raise InputError(
-            "max_rounds: some runs did not end by their clock; it must leave every run its whole clock"
-        )
+        must = "it must leave every run its whole clock"
+        raise InputError(f"max_rounds: some runs did not end by their clock; {must}")
     return result, result.regret.values[..., -1], int(result.ledger["rounds"][..., -1].sum())
 
 
@@ -207,9 +204,8 @@ def warn_of_few(name: str, samples: np.ndarray) -> None:
     if (uncertain := freedom < _CARRIED).any():
         places = ", ".join(map(str, np.unique(np.nonzero(uncertain)[2])[:8]))
         carried = f"a few of {samples.shape[2]} runs carry its standard error, ± 1.96 of which cover less than 92 %"
-        warnings.warn(
-            f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=4
-        )
+        line = f"gradient by {name}, arm {places}: {carried}; take more replicates"
+        warnings.warn(line, stacklevel=4)
 
 
 def estimated(
@@ -217,11 +213,9 @@ def estimated(
 ) -> GradientEstimate:
     """From regret ``[setting, instance, sample]`` and its slopes ``[…, sample, parameter]``."""
     value, error = mean_and_error(regret)
-    # of all parameters at once: NumPy sums one column of several in another order, to another last
-    # bit
-    mean, errors = (
-        dict(zip(names, np.moveaxis(x, -1, 0), strict=True)) for x in mean_and_error(slopes)
-    )
+    # Of all parameters at once: NumPy sums one column of several in another order, to other bits
+    parts = (np.moveaxis(x, -1, 0) for x in mean_and_error(slopes))
+    mean, errors = (dict(zip(names, x, strict=True)) for x in parts)
     return GradientEstimate(value, mean, {"value": error, **errors}, about)
 
 
@@ -324,6 +318,5 @@ def refuse_endless(name: str, slopes: np.ndarray, what: str = "runs") -> None:
     """Raise :class:`InputError` where a slope by parameter ``name`` is NaN or infinite."""
     if endless := np.count_nonzero(~np.isfinite(slopes)):
         cause = "0/0, or a root or logarithm at 0; keep it away from there by jnp.where, inside and outside"
-        raise InputError(
-            f"wrt: the slope by {name} is not finite in {endless} of {slopes.size} {what} ({cause})"
-        )
+        place = f"in {endless} of {slopes.size} {what}"
+        raise InputError(f"wrt: the slope by {name} is not finite {place} ({cause})")

@@ -36,8 +36,7 @@ def estimate(
     key: Any = None,
     most_rounds: int = 24,
 ) -> GradientEstimate:
-    """Exact expected regret and gradient of a few Bernoulli arms in few rounds, by dynamic
-    programming in float64.
+    """Exact expected regret and gradient of few Bernoulli arms and rounds, by dynamic programming.
 
     Args:
         policy: one setting of an index policy that chooses by its score alone, or of a randomised
@@ -47,8 +46,8 @@ def estimate(
         constraint: a horizon or a total budget, the same for all instances.
         wrt: ``mean_reward``, ``mean_cost``, and parameters of a randomised policy by name.
         key: not used; nothing is random here.
-        most_rounds: under a budget, how many rounds are followed; ``about["missing"]`` is the
-            largest probability of a longer run.
+        most_rounds: under a budget B, how many rounds are followed, at least ⌈B⌉;
+            ``about["missing"]`` is the largest probability of a longer run.
 
     Returns:
         A :class:`GradientEstimate` with standard errors of 0. By means, ``about["next_kink"]``
@@ -96,8 +95,7 @@ def estimate(
 
 
 def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
-    """A policy as the oracles take it: probabilities of arms, and their derivatives by parameters
-    (full names).
+    """A policy as the oracles take it: chances of arms, their derivatives by ``wrt`` (full names).
 
     An index policy is asked in float32, as the engines do, and splits ties evenly; a randomised one
     in float64.
@@ -114,6 +112,7 @@ def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
 
 
 def _argmax_choice(policy: IndexPolicy, counts: Counts) -> np.ndarray:
+    """``f64[1, state, K]``: the first arm without pulls, else the largest score, shared by ties."""
     typed = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), policy)
     scores = _in_chunks(lambda part: np.asarray(_scores(typed, part)), counts)
     fresh = counts.pulls == 0
@@ -124,6 +123,8 @@ def _argmax_choice(policy: IndexPolicy, counts: Counts) -> np.ndarray:
 
 @jit
 def _scores(policy: IndexPolicy, counts: list[jax.Array]) -> jax.Array:
+    """The scores of every arm at counts ``[state, K]``, as the engines ask for them."""
+
     def of_row(pulls: jax.Array, rewards: jax.Array, costs: jax.Array) -> jax.Array:
         none = jnp.zeros_like(pulls)
         spreads = Total(none, none) if policy.spreads else None
@@ -134,6 +135,7 @@ def _scores(policy: IndexPolicy, counts: list[jax.Array]) -> jax.Array:
 
 
 def _soft_choice(policy: RandomisedPolicy, wrt: tuple[str, ...], counts: Counts) -> np.ndarray:
+    """``f64[1 + P, state, K]``: probabilities of arms, then their derivatives by leaves ``wrt``."""
     with jax.enable_x64(True):
         typed = jax.tree.map(lambda x: jnp.asarray(np.float32(x), jnp.float64), policy)
         of = _in_chunks(lambda part: np.asarray(_probabilities(typed, part, wrt=wrt)), counts)

@@ -301,8 +301,7 @@ def sums(
     replicate_ids: np.ndarray,
     pulls: np.ndarray,
 ) -> np.ndarray:
-    """Σ statistic over the first ``pulls`` outcomes of every arm, float64 ``[..., instance,
-    replicate, arm, S]``.
+    """Σ statistic over an arm's first ``pulls`` outcomes, f64 ``[…, instance, replicate, arm, S]``.
 
     ``statistic`` is hashable, so that it is compiled once; ``key`` the root key of the run, whose
     ids are given.
@@ -333,6 +332,7 @@ def sums(
 def _sums(
     environment: FiniteArms, root: jax.Array, pairs: tuple[jax.Array, ...], *, statistic: Statistic
 ) -> Total:
+    """:func:`sums` of pairs (row, instance id, replicate id, arm, n): exact totals ``[pair, S]``."""
     row, instance, replicate, arm, n = pairs
 
     def words(instance: jax.Array, replicate: jax.Array) -> jax.Array:

@@ -31,8 +31,7 @@ def estimate(
     directions: int = 64,
     **options: Any,
 ) -> GradientEstimate:
-    """Antithetic Gaussian smoothing (evolution strategies) of the expected regret R in the log of
-    parameters.
+    """Antithetic Gaussian smoothing (evolution strategies) of expected regret R in log parameters.
 
     The smoothed regret is R_σ(θ) = E R(θ e^{σε}), ε standard normal; it is smooth even where R is a
     step function, and
@@ -108,8 +107,7 @@ def pair_slopes(
     replicates: int = 1,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Of antithetic pairs, ``directions`` an instance, each with an ε and ``replicates`` worlds of
-    its own.
+    """Play antithetic pairs: ``directions`` an instance, each with its ε and ``replicates`` worlds.
 
     Gives the mean regret of a pair ``[setting, instance, direction]``, its slopes by log parameters
     ``[setting, instance, direction, parameter]``, and the rounds played.
@@ -117,10 +115,12 @@ def pair_slopes(
     instances, settings = environment.instances, jax.tree.leaves(leaves)[0].shape[0]
     shape = instances * directions, len(paths)
     epsilon = np.asarray(jax.random.normal(jax.random.fold_in(key, _EPSILON), shape))
-    copies = jax.tree.map(
-        lambda x: np.repeat(x, directions, axis=1) if x.shape[1] > 1 else x, leaves
-    )
-    shifted = antithetic(copies, paths, sigma * epsilon.astype(np.float64))
+
+    def copied(x: np.ndarray) -> np.ndarray:
+        return np.repeat(x, directions, axis=1) if x.shape[1] > 1 else x
+
+    step = sigma * epsilon.astype(np.float64)
+    shifted = antithetic(jax.tree.map(copied, leaves), paths, step)
     options |= {"copies": directions, "key": key, "replicates": replicates}
     _, regret, rounds = play_copies(shifted, environment, constraint, **options)
     regret = regret.mean(axis=2).reshape(2, settings, instances, directions)

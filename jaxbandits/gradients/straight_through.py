@@ -102,8 +102,7 @@ def estimate(
     relax: float = 1.0,
     **options: Any,
 ) -> GradientEstimate:
-    """Straight-through gradient: **biased**, with a bias that nothing here bounds; measure it
-    before use.
+    """Straight-through gradient: **biased**; nothing here bounds the bias: measure it before use.
 
     Forward, the run is the policy's own, with hard choices. Backward, each choice is taken to be
     softmax((ℓ + G)/relax) (for an index policy softmax(score/relax)), the statistics move with the

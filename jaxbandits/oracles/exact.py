@@ -31,9 +31,7 @@ class Counts(NamedTuple):
 
 
 Choice = Callable[[Counts], np.ndarray]
-"""From counts to the probability of every arm, ``f64[1 + P, state, K]``: the probabilities, and
-then their derivatives with respect to P parameters of the policy (P may be 0).
-"""
+"""From counts to probabilities of arms, then P derivatives by parameters, ``f64[1 + P, state, K]``."""
 
 
 class Ends(NamedTuple):
@@ -68,19 +66,18 @@ def play_out(
     *,
     budget: float | None = None,
     last_pull: str = "counts",
-    costs: bool | None = None,
+    costs: bool = False,
 ) -> Ends:
     """All ends of a run, with the weight of each.
 
     Args:
         choose: the policy.
         arms: K; (K + 1) (rounds + 1)^(3 K) is below 2⁶³.
-        rounds: the horizon; under a budget the most rounds that are followed (see
+        rounds: the horizon; under a budget the most rounds that are followed, at least ⌈B⌉ (see
             ``Exact.missing``).
         budget: B > 0, for Bernoulli costs; None for a horizon.
         last_pull: ``"counts"`` or ``"forfeits"``, as in :class:`~jaxbandits.TotalBudget`.
-        costs: whether to follow costs; by default only under a budget. A policy that reads costs
-            needs them.
+        costs: whether to follow costs, for a policy that reads them; under a budget they are.
 
     Example:
         >>> import numpy as np
@@ -95,8 +92,10 @@ def play_out(
     must = f"smaller for {arms} arms: (arms + 1) (rounds + 1)^(3 arms) below 2**63"
     refuse("rounds", rounds, (arms + 1) * (rounds + 1) ** (3 * arms) >= 2**63, must)
     one_of("last_pull", last_pull, LAST_PULLS)
-    follow = budget is not None if costs is None else costs or budget is not None
+    follow = costs or budget is not None
     enough = math.inf if budget is None else math.ceil(budget)  # this many costs of 1 end a run
+    must = f"{enough} or more: under this budget no run ends sooner"
+    refuse("rounds", rounds, budget is not None and rounds < enough, must)
     forfeits = budget is not None and last_pull == "forfeits" and enough > budget
     states = np.zeros((1, 3, arms), np.int64)
     weight: np.ndarray | None = None
@@ -108,9 +107,8 @@ def play_out(
             weight[0] = 1.0
         states, weight, last = _next(states, weight, chance, follow)
         over = states[:, 2].sum(axis=1) >= enough
-        if over.any():
-            lost = last[over] if forfeits else -1
-            ended.append(_merge(states[over], weight[:, over], lost, rounds))
+        lost = last[over] if forfeits else -1
+        ended.append(_merge(states[over], weight[:, over], lost, rounds))
         states, weight, _ = _merge(states[~over], weight[:, ~over], -1, rounds)
     assert weight is not None
     if budget is None:
@@ -143,6 +141,7 @@ def evaluate(ends: Ends, mean_reward: np.typing.ArrayLike, mean_cost: np.typing.
 
 
 def _evaluate(ends: Ends, mr: np.ndarray, mc: np.ndarray) -> Exact:
+    """Of a run the regret is rate · clock − Σ earned · μ^r, its derivative ∂regret + regret · score."""
     n, s, c = (x.astype(np.float64) for x in ends.counts)
     follows = ends.clock == "spent" or bool(ends.counts.costs.any())
     chance = _likelihood(ends.counts, mr, mc, follows)  # [I, end]

@@ -126,8 +126,7 @@ def budget_rate(view: View, policy: OnePhase | PrimalDualTwoPhase) -> jax.Array:
 
 @pytree
 class FluidOracle(MixturePolicy):
-    """Draw every round from the solution of the fluid LP at the *true* means: max ⟨μ, π⟩ s.t. ⟨ρ,
-    π⟩ ≤ c.
+    """Draw from the solution of the fluid LP at the *true* means: max ⟨μ, π⟩ s.t. ⟨ρ, π⟩ ≤ c.
 
     Its mean reward a round is r* and its mean cost at most c, but its path strays above c·t:
     ``Guarded(FluidOracle(...))`` keeps the anytime constraint and shows what that costs.
@@ -159,8 +158,7 @@ class FluidOracle(MixturePolicy):
 
 @pytree
 class OnePhase(MixturePolicy):
-    """One-Phase: each arm once, then every round a draw from the optimistic LP on the rest of
-    budget and time.
+    """One-Phase: each arm once, then draws from the optimistic LP on the rest of budget and time.
 
     .. math:: \\max_\\pi \\langle \\mu^U, \\pi \\rangle \\ \\text{ s.t. } \\ \\langle \\rho^L, \\pi \\rangle \\le
         \\frac{cT - S_c(t-1)}{T - t + 1}, \\quad \\pi \\in \\Delta_K,
@@ -221,8 +219,7 @@ class PacerState(NamedTuple):
 
 @pytree
 class Pacer(MixturePolicy):
-    """Play the arm with the largest optimistic reward net of its optimistic cost at the current
-    price λ:
+    """Play the arm of largest optimistic reward net of its optimistic cost at the current price λ:
 
     .. math:: \\arg\\max_k \\ \\mu^U_k - \\lambda\\, \\rho^L_k / c \\quad \\text{(the null arm has 0)},
 
@@ -385,8 +382,7 @@ class SimplexState(NamedTuple):
 
 @pytree
 class UCBSimplex(MixturePolicy):
-    """UCB-Simplex: the basis with the best optimistic reward at *empirical* costs; inside a pair,
-    load balancing.
+    """UCB-Simplex: basis of best optimistic reward at *empirical* costs; load balancing in pairs.
 
     .. math:: \\max_\\pi \\sum_k \\big(\\bar r_k + \\lambda \\sqrt{2 \\ln t / n_k}\\big) \\pi_k
         \\ \\text{ s.t. } \\ \\langle \\bar c, \\pi \\rangle \\le c, \\quad \\pi \\in \\Delta_K.
@@ -462,8 +458,7 @@ class SUAKState(NamedTuple):
 
 @pytree
 class SUAK(MixturePolicy):
-    """SUAK: keep Σ_{s≤t} c_s ≤ c·t at every round, learn the best base, and under-use the budget to
-    avoid skips.
+    """SUAK: keep Σ_{s≤t} c_s ≤ c·t at every round, learn the best base, under-use c to avoid skips.
 
     Arm l is *uncertain* while :math:`|\\bar\\rho_l - c| \\le 7\\sqrt{1.5 \\ln t / N_l}`. While
     there is one: skip if :math:`S_p + 1 > c N_p` (:math:`S_p, N_p`: cost and number of such

@@ -60,8 +60,7 @@ class LogExploration(Exploration):
 
 @pytree
 class LogLogExploration(Exploration):
-    """𝓔_t = 2 ln(4(log₂ t + 1)): the lower end of what the theory of RCB allows (above ln t for t <
-    2,391).
+    """𝓔_t = 2 ln(4(log₂ t + 1)): the least that RCB's theory allows (above ln t for t < 2,391).
 
     Example:
         >>> from jaxbandits.policies import LogLogExploration
@@ -77,8 +76,7 @@ class LogLogExploration(Exploration):
 
 @pytree
 class SlowLogExploration(Exploration):
-    """𝓔_t = 2 ln(10 ln t): the lower end that Wang, Audibert and Munos allow UCB-V(∞) (t ≥ 2 in the
-    logarithm).
+    """𝓔_t = 2 ln(10 ln t), t ≥ 2 in the logarithm: the least that Wang et al. allow UCB-V(∞).
 
     Example:
         >>> from jaxbandits.policies import SlowLogExploration
@@ -157,8 +155,7 @@ def behind_the_fresh(order: jax.Array) -> jax.Array:
 
 
 def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Whom :func:`largest` would draw in each of these rounds if just the arms ``tied`` shared the
-    largest score.
+    """Whom :func:`largest` would draw in each round if just the arms ``tied`` had the top score.
 
     The arms ``i32[h]``, K for none; and where that is certain (all but one time in 10⁹). One pass
     over arms and rounds: the arm is found again from its priority.
@@ -220,8 +217,7 @@ class Plan(OneCost):
 
 
 class ArmTotals(OneCost):
-    """A policy that remembers :class:`~jaxbandits.core.arm_statistics.ArmStatistics`. Write
-    ``select``.
+    """A policy with :class:`~jaxbandits.core.arm_statistics.ArmStatistics`. Write ``select``.
 
     A state that is more than these statistics has them in its field ``learnt``.
 
@@ -269,8 +265,7 @@ _LATER = 2.0**-18  # of ln t
 
 
 class IndexPolicy(ArmTotals):
-    """Pull each arm once in index order, then the arm with the largest :meth:`score`; exact ties at
-    random.
+    """Pull each arm once in index order, then that of largest :meth:`score`; exact ties at random.
 
     Attributes:
         rests: True if an arm's score depends on its own statistics and t only, and never falls
@@ -308,8 +303,7 @@ class IndexPolicy(ArmTotals):
         return view.available
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
-        """A round up to which :meth:`admits` and :meth:`status` say what they say at ``round``,
-        ``i32[]``.
+        """``i32[]``: a round until which :meth:`admits` and :meth:`status` say what they say now.
 
         If the arms' totals change, but not which arms were pulled. A policy with an ``admits`` of
         its own must tell, or no engine plays many of its rounds at once; a round before ``round``
@@ -402,8 +396,7 @@ def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array
 
 
 def safe_round(round: jax.Array) -> jax.Array:
-    """On CPU ``round``; elsewhere a later one (``i32[]``) at which no score that rests is below its
-    value at ``round``.
+    """``round`` on CPU; elsewhere a later one at which no score that rests is below its value now.
 
     But for the margin of :func:`surely_exceeds`. If the square root in ε falls by a unit in the
     last place, an index such as :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any
@@ -432,8 +425,7 @@ def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> j
 
 
 def scores(policy: IndexPolicy, pulls: Any, reward: Any, cost: Any, round: int) -> np.ndarray:
-    """The index of every arm, ``[K]``, after ``pulls`` with these sums of 0/1 outcomes: to look
-    inside a policy.
+    """The index of every arm, ``[K]``, after ``pulls`` with these 0/1 sums: to look inside a policy.
 
     Example:
         >>> from jaxbandits.policies import OmegaUCB, scores

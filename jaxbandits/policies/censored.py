@@ -1,5 +1,4 @@
-"""Policies of censored arms: RCUCB and z-RCUCB with their estimates of survival, and reductions to
-ordinary arms.
+"""Policies of censored arms: RCUCB, z-RCUCB, estimates of survival, reductions to ordinary arms.
 
 Arrays are over pairs of an arm and a limit, ``[n·m]``; counts are int32 and exact.
 """
@@ -60,8 +59,7 @@ class Survival:
 
 
 class KaplanMeier(Survival):
-    """The product-limit estimate Π (1 − events/at risk) over the cells between limits: legal, uses
-    all rounds (ours).
+    """Product-limit estimate Π (1 − events/at risk) over the limits: legal, uses all rounds (ours).
 
     Rounds are censored exactly at limits, so counts per cell (at risk, events) give what the
     product over single consumptions gives. The width is literal's, with N_{i,0}; no theory covers
@@ -242,8 +240,7 @@ def _action(spec: CensoredSpec, pair: jax.Array) -> PairAction:
 
 @pytree
 class RCUCB(PairPolicy):
-    """RCUCB: an optimistic index of every pair (arm i, limit τ) that shares what limits ≥ τ have
-    seen.
+    """RCUCB: an optimistic index of each pair (arm i, limit τ) that shares what limits ≥ τ saw.
 
     .. math:: \\frac{G_{i,\\tau}}{N_{i,\\tau}} - \\lambda(\\tau) \\hat S_{i,\\tau}
         + \\sqrt{\\frac{2 \\alpha \\ln t}{N_{i,\\tau}}} + \\lambda(\\tau) \\sqrt{\\frac{2 \\alpha
@@ -343,10 +340,10 @@ def payoff_ticks(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedb
 
 @pytree
 class UCBReduction(PairPolicy):
-    """UCB on the virtual arms: :math:`\\bar x + f(\\tau) \\sqrt{2 \\alpha \\ln t / T_{i,\\tau}}`, T
-    its own pulls.
+    """UCB on virtual arms: :math:`\\bar x + f(\\tau) \\sqrt{2 \\alpha \\ln t / T_{i,\\tau}}`.
 
-    Rounds 1 … n·m (m limits) play each pair once, in index order. Ties at random.
+    Rounds 1 … n·m (m limits) play each pair once, in index order. Ties at random. T is the
+    pair's own number of pulls.
 
     Args:
         width: f(τ): ``"lambda"`` for 1 + λ(τ), the range of the payoff; ``"one"`` for 1. The paper
@@ -403,8 +400,7 @@ class UCBReduction(PairPolicy):
 
 @pytree
 class ThompsonReduction(PairPolicy):
-    """Thompson sampling on the virtual arms: θ ~ Beta(1 + successes, 1 + failures), the pair with
-    the largest θ.
+    """Thompson sampling on virtual arms: the pair of largest θ ~ Beta(1 + successes, 1 + failures).
 
     A payoff is rescaled to y ∈ [0, 1] and turned into a Bernoulli(y) trial, exactly in ticks. No
     initial rounds.
@@ -476,8 +472,7 @@ class Zoom(NamedTuple):
 
 
 def fine_limits(depth: int, m: int = 2, tau_max: float = 1.0) -> np.ndarray:
-    """The finest grid of z-RCUCB: m^depth equally spaced limits in (0, τ_max], to give to an
-    environment.
+    """The finest grid of z-RCUCB, for an environment: m^depth equally spaced limits in (0, τ_max].
 
     Example:
         >>> fine_limits(2).tolist()
@@ -489,8 +484,7 @@ def fine_limits(depth: int, m: int = 2, tau_max: float = 1.0) -> np.ndarray:
 
 @pytree
 class ZRCUCB(PairPolicy):
-    """z-RCUCB: each arm starts with the one limit τ_max and splits a cell of its grid once it is
-    known well enough.
+    """z-RCUCB: each arm starts with the limit τ_max and splits a cell of its grid once well known.
 
     .. math:: \\hat v_{i,\\tau} + c_{i,\\tau} + (\\tau - \\mathrm{down}_i(\\tau)), \\qquad
         c_{i,\\tau} = \\sqrt{\\frac{2 \\alpha L}{N_{i,\\tau}}} + \\lambda(\\tau) \\sqrt{\\frac{2

@@ -1,5 +1,4 @@
-"""Policies with contexts: linear models of reward and cost, a bonus or a draw, and a price of
-money.
+"""Policies with contexts: linear models of reward and cost, a bonus or a draw, a price of money.
 
 Context x without a constant, x̃ = (1, x) with one, K arms, J resources. Each arm has a model of its
 own over :math:`\\tilde x`: :math:`A_k = P + \\sum \\tilde x \\tilde x^\\top`, :math:`h_k = \\sum r
@@ -52,8 +51,7 @@ _LEAST_SHARE = np.float32(1 / 20)  # of an arm's mean cost: so low may its bound
 
 
 class Features:
-    """A map from a context ``f32[…, d]`` to features ``f32[…, D − 1]``; the models put a 1 before
-    them.
+    """A map from contexts ``f32[…, d]`` to features ``f32[…, D − 1]``; models put a 1 before them.
 
     Example:
         >>> import jax.numpy as jnp
@@ -192,8 +190,7 @@ class Bonus(Explore):
 
 @pytree
 class Draw(Explore):
-    """⟨θ̃, x̃⟩ − r̂ of a draw θ̃ from the normal law with mean A⁻¹h and covariance v²A⁻¹: Thompson
-    sampling.
+    """⟨θ̃, x̃⟩ − r̂ of a normal draw θ̃ with mean A⁻¹h and covariance v²A⁻¹: Thompson sampling.
 
     Models of arms are independent, and a round asks each for one number, which is normal with the
     standard deviation v w: that number is drawn (address: round, arm). A shared model's numbers
@@ -460,8 +457,7 @@ class PacedState(NamedTuple):
 
 @pytree
 class LinUCB(_Optimistic):
-    """Linear models, and the arm with the largest optimistic reward net of its optimistic cost at a
-    fixed price:
+    """Linear models; the arm of largest optimistic reward net of optimistic cost at a fixed price:
 
     .. math:: \\arg\\max_k\\ U_k - \\lambda \\sum_j L_{kj}, \\qquad U_k = \\min(\\hat r_k + \\alpha w_k, 1), \\quad
         L_{kj} = \\max(\\hat c_{kj} - \\alpha_c w_k \\bar c_{kj}, \\bar c_{kj} / 20),
@@ -524,8 +520,7 @@ class LinUCB(_Optimistic):
 
 @pytree
 class ContextualPacer(_Optimistic):
-    """:class:`LinUCB` at prices that keep the pace of the budget, moved after every decision by
-    mirror descent:
+    """:class:`LinUCB` at prices that keep the budget's pace, moved each decision by mirror descent:
 
     .. math:: \\arg\\max_k\\ U_k - \\sum_j \\lambda_j L_{kj}, \\qquad
         \\lambda_j \\leftarrow \\lambda_j \\exp\\big(\\min(\\eta\\,(L_{kj} / \\tau_j - 1), 1)\\big),
@@ -632,8 +627,7 @@ class RateState(NamedTuple):
 
 @pytree
 class LinearRate(_Optimistic):
-    """For a total budget: the arm with the largest optimistic reward net of its optimistic cost at
-    the rate so far,
+    """For a total budget: the largest optimistic reward net of optimistic cost at the rate so far,
 
     .. math:: \\arg\\max_k\\ U_k - \\hat\\rho L_k, \\qquad \\hat\\rho = \\sum r / \\sum c,
 
@@ -718,8 +712,7 @@ class Move(NamedTuple):
 
 @pytree
 class _Game(_Linear):
-    """Weights y of the resources and a dummy against the arms: what :class:`LinCBwK` and
-    :class:`SquareCBwK` share.
+    """Weights y of resources and a dummy against arms: :class:`LinCBwK` and :class:`SquareCBwK`.
 
     Write :meth:`play`.
     """
@@ -871,8 +864,7 @@ class SquareCBwK(_Game):
 
 @pytree
 class ContextualOracle(Policy):
-    """The best arm for the request at the *true* means and at prices that keep the pace: the fluid
-    optimum, played.
+    """The best arm at the *true* means and prices that keep the pace: the fluid optimum, played.
 
     As :class:`ContextualPacer` with r and c in place of U and L; the price moves from λ*.
 

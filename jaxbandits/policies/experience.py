@@ -90,8 +90,7 @@ class History:
 
 
 def experienced(policy: Policy, history: History) -> Policy:
-    """The policy as if it had already made these pulls, with these sums; rounds continue from
-    there.
+    """The policy as if it had already made these pulls, with these sums; rounds go on from there.
 
     Its statistics begin at the history's, and t of its formula at the number of all earlier pulls +
     1. So an arm that was tried enough needs no initial pulls, and one that nobody tried is pulled

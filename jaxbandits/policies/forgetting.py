@@ -129,8 +129,7 @@ class WindowedState(NamedTuple):
 
 @pytree
 class Windowed(WithState):
-    """The inner policy with the observations of the last w rounds; older ones are subtracted
-    exactly.
+    """The inner policy with observations of the last w rounds; older ones are subtracted exactly.
 
     For the inner policy the round is min(t, w + 1), as if it had begun w rounds ago. An arm that
     was not played for w rounds is new to it. With a window as long as the run it plays the inner
@@ -303,8 +302,7 @@ class Discounted(WithState):
 
     @classmethod
     def half_life(cls, policy: Policy, rounds: Any, per: str = "round") -> Discounted:
-        """γ = 2^(−1/h): after h rounds (or pulls) a pull counts half. Longer ones than 2·10⁷ forget
-        nothing.
+        """γ = 2^(−1/h): after h rounds (or pulls) a pull counts half; h > 2·10⁷ forgets nothing.
 
         Args:
             policy: the inner policy.
@@ -464,8 +462,7 @@ class CUSUM(_DeviationDetector):
 
 @pytree
 class PageHinkley(_DeviationDetector):
-    """The two-sided Page–Hinkley test: :class:`CUSUM` around the mean of all numbers so far, x
-    included.
+    """Two-sided Page–Hinkley test: :class:`CUSUM` around the mean of all numbers so far, with x.
 
     Args:
         threshold: λ > 0.
@@ -499,8 +496,7 @@ class Splits(NamedTuple):
 
 @pytree
 class GLR(Detector):
-    """The generalised likelihood ratio of a change of a Bernoulli mean, at the likeliest of some
-    places:
+    """Generalised likelihood ratio of a change of a Bernoulli mean at the likeliest of some places:
 
     .. math:: \\max_s\\ s\\,\\mathrm{kl}(\\hat\\mu_{1:s}, \\hat\\mu_{1:n}) + (n - s)\\,\\mathrm{kl}(\\hat\\mu_{s+1:n},
         \\hat\\mu_{1:n}) \\ge \\ln \\frac{3 n^{3/2}}{\\delta}.
@@ -554,8 +550,7 @@ def _kl(p: jax.Array, q: jax.Array) -> jax.Array:
 
 
 def alarms(detector: Detector, numbers: Any) -> list[int]:
-    """After which numbers (1, 2, …) of a stream a detector says that the mean has changed; it
-    begins anew each time.
+    """Numbers (1, 2, …) of a stream after which a detector, begun anew each time, sees a change.
 
     To choose a threshold before anything is restarted.
 

@@ -37,8 +37,7 @@ _LARGEST, _SUM = 15, 30  # powers of two: the largest weight, and what no sum of
 
 @pytree
 class FixedSplit(Plan):
-    """Draw arm k in every round with probability :math:`w_k / \\sum_j w_j`, a fixed plan
-    that does not learn.
+    """Draw arm k with probability :math:`w_k / \\sum_j w_j`: a fixed plan that does not learn.
 
     With :math:`w_k \\propto b_k / \\mu^c_k` arm k gets the share :math:`b_k` of the money on
     average; with all weight on one arm it is played for ever. Shares are those among the arms that
@@ -103,8 +102,7 @@ class EpsilonFirstState(NamedTuple):
 
 @pytree
 class EpsilonFirst(ArmTotals):
-    """ε-first: pull the arms in turn until εB is spent, then pull :math:`\\arg\\max_k \\bar r_k /
-    \\bar c_k`.
+    """ε-first: the arms in turn until εB is spent, then :math:`\\arg\\max_k \\bar r_k / \\bar c_k`.
 
     The estimates are frozen when exploration ends. Exact ties at random. B is what the constraint
     says is left before round 1, so it needs a constraint that tells (a total budget).
@@ -167,8 +165,7 @@ def density(arms: Arms) -> jax.Array:
 
 @pytree
 class FractionalKUBE(IndexPolicy):
-    """Fractional KUBE: the arm with the largest density :math:`d_k = (\\bar r_k + \\sqrt{2 \\ln t /
-    n_k}) / \\bar c_k`.
+    """Fractional KUBE: the arm of largest :math:`(\\bar r_k + \\sqrt{2 \\ln t / n_k}) / \\bar c_k`.
 
     No parameter. Leaps: the density reads its own arm and rises with t.
 

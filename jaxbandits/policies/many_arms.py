@@ -23,8 +23,7 @@ _NEAR = np.float32(2.0**-20)  # relative: a float32 power this near to a whole n
 
 @pytree
 class SampledArms(AroundIndex):
-    """The first K arms of a reservoir, and an index policy on them: RCB-I with RCB, UCB-V(∞) with
-    UCB-V.
+    """An index policy on the first K arms of a reservoir: RCB-I with RCB, UCB-V(∞) with UCB-V.
 
     Arms of a reservoir are independent, so its first K are K drawn at random.
 
@@ -164,8 +163,7 @@ def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
 def rcb_i(
     budget: Any, beta: Any, *, multiplier: Any = 1.0, exploration: Exploration | None = None
 ) -> SampledArms:
-    """RCB-I: :class:`RCB` on K sampled arms, K by the rule of :func:`arms_to_sample`. Needs B and
-    β.
+    """RCB-I: :class:`RCB` on K sampled arms, K by :func:`arms_to_sample`. Needs B and β.
 
     Example:
         >>> import jaxbandits as jb
@@ -188,8 +186,7 @@ def rcb_air(beta: Any, *, exploration: Exploration | None = None) -> ArmIncreasi
 
 
 def room_needed(rounds: float, beta: float) -> int:
-    """Arms that the arm-increasing rule has after so many rounds: ⌈rounds^e⌉, to choose a capacity
-    by.
+    """Arms of the arm-increasing rule after so many rounds, ⌈rounds^e⌉, to choose a capacity by.
 
     Example:
         >>> from jaxbandits.policies import room_needed

@@ -27,8 +27,7 @@ from jaxbandits.policies.wrappers import AroundChoice, Choice
 
 @pytree
 class EvenPace(AroundChoice):
-    """The inner policy chooses among arms whose cost bounds fit under the even line; if none fits,
-    the request is skipped.
+    """The inner policy chooses among arms whose cost bounds fit under the even line, or else skips.
 
     Held back is amount · (requests still expected − 1) / (requests expected in the period), of each
     budget.
@@ -91,8 +90,7 @@ def allowance_of(view: View) -> Allowance:
 
 @pytree
 class PricePacer(ArmTotals):
-    """Play the arm with the largest optimistic reward net of its optimistic cost at the current
-    prices:
+    """Play the arm of largest optimistic reward net of its optimistic cost at the current prices:
 
     .. math:: \\arg\\max_k \\ \\omega^+(\\bar r_k) - \\sum_{j \\text{ pays for } k} \\lambda_j\\, \\omega^-(\\bar c_k),
 

@@ -1,5 +1,4 @@
-"""Bandits with knapsacks: policies for several resources, each with a budget, and time as one of
-them.
+"""Bandits with knapsacks: policies for several resources, each with a budget; time is one of them.
 
 They read what is left of every resource from the view. Where the constraint has a horizon
 (``TotalBudget(…, rounds=T)``), time is one more resource, of which every round uses 1 of T. A world
@@ -49,8 +48,7 @@ _MOST_DRAWN = 256 - _THETA_COST
 
 
 class Confidence:
-    """An upper bound U of each mean reward and a lower bound L of each mean cost, in [0, 1], after
-    one pull or more.
+    """Bounds U above each mean reward and L below each mean cost, in [0, 1], after a pull or more.
 
     Attributes:
         rests: True if an arm's bounds do not change while it is not pulled, in whatever round: they
@@ -105,8 +103,7 @@ class RadBounds(Confidence):
 
 @pytree
 class WilsonBounds(Confidence):
-    """U = ω⁺(r̄), L = ω⁻(c̄), the asymmetric bounds of :class:`~jaxbandits.policies.OmegaUCB` with
-    z = √(2ρ ln t).
+    """U = ω⁺(r̄), L = ω⁻(c̄) of :class:`~jaxbandits.policies.OmegaUCB` with z = √(2ρ ln t).
 
     Args:
         rho: ρ > 0; with the default ⅛ least was lost of the values tried
@@ -236,8 +233,7 @@ class PricedState(NamedTuple):
 
 @pytree
 class PrimalDualBwK(_ArmsOfSeveral):
-    """PD-BwK: the arm with the largest optimistic reward for what it uses at the current prices of
-    the resources,
+    """PD-BwK: the arm of largest optimistic reward for its use at the resources' current prices,
 
     .. math:: \\arg\\max_k \\frac{U_k}{\\sum_j v_j\\, L_{kj}\\, B / B_j}, \\qquad
         v_j \\leftarrow v_j (1 + \\varepsilon)^{L_{kj} B / B_j}, \\quad
@@ -343,8 +339,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
 
 @pytree
 class PDBwK(IndexPolicy):
-    """PD-BwK where money is the only resource: the index that is then left of
-    :class:`PrimalDualBwK`.
+    """PD-BwK of money alone: the index that is then left of :class:`PrimalDualBwK`.
 
     .. math:: \\frac{\\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)}
         {\\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)}, \\qquad
@@ -536,8 +531,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
 
 @pytree
 class ThompsonLP(_ByProgram):
-    """Thompson sampling with an LP: means θ drawn from their posteriors, then the arm from the
-    solution of the LP at θ,
+    """Thompson sampling with an LP: means θ from their posteriors, the arm from the LP at θ,
 
     .. math:: \\max_x \\sum_k x_k \\theta^r_k \\ \\text{ s.t. } \\ \\sum_k x_k \\theta^{c_j}_k \\le b_j \\ \\forall j,
         \\quad \\sum_k x_k \\le 1, \\quad x \\ge 0,
@@ -593,8 +587,7 @@ class ThompsonLP(_ByProgram):
 
 @pytree
 class KnapsackOracle(_ByProgram):
-    """Draw every round from the solution of the fluid LP at the *true* means: the oracle to
-    compare learners with.
+    """Draw from the fluid LP's solution at the *true* means: the oracle to compare learners with.
 
     Its mean reward is near the fluid optimum (``best_rate`` times the budget of resource 0), which
     no policy exceeds.
@@ -645,8 +638,7 @@ class LagrangeState(NamedTuple):
 
 @pytree
 class LagrangeBwK(Policy):
-    """LagrangeBwK: EXP3.P over the arms against Hedge over the resources, in the game with the
-    payoff
+    """LagrangeBwK: EXP3.P over arms against Hedge over resources, in the game with the payoff
 
     .. math:: \\mathcal{L}(k, j) = r_k + 1 - \\frac{T_0}{B_j}\\, c_{kj},
 
@@ -773,8 +765,7 @@ class DescentState(NamedTuple):
 
 @pytree
 class DualMirrorDescent(_ArmsOfSeveral):
-    """Play the arm with the largest optimistic reward net of its optimistic costs at the current
-    prices,
+    """Play the arm of largest optimistic reward net of its optimistic costs at the current prices,
 
     .. math:: \\arg\\max_k\\ U_k - \\sum_j \\lambda_j L_{kj}, \\qquad
         \\lambda_j \\leftarrow \\lambda_j \\exp\\Big(\\frac{\\eta}{\\sqrt T}

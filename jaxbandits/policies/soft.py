@@ -61,8 +61,7 @@ class SoftElim(RandomisedPolicy):
 
 @pytree
 class SoftIndex(RandomisedPolicy):
-    """Draw arm k with probability ∝ exp(score_k / temperature), the scores being those of an index
-    policy.
+    """Draw arm k with probability ∝ exp(score_k / temperature), scores those of an index policy.
 
     Each arm once first, in index order; while some score is +∞, uniformly among those. As the
     temperature falls to 0 it becomes the index policy itself, and its expected regret stays smooth
@@ -148,8 +147,7 @@ def one_more_trial(before: Posterior, key: jax.Array, observation: Observation) 
 
 @pytree
 class BudgetedThompson(Policy):
-    """BTS: draw θ^r_k ~ Beta(1 + S^r_k, 1 + F^r_k), θ^c_k ~ Beta(1 + S^c_k, 1 + F^c_k); pull argmax
-    θ^r/θ^c.
+    """BTS: pull argmax θ^r/θ^c, drawn by θ_k ~ Beta(1 + S_k, 1 + F_k) for rewards and for costs.
 
     No initial pulls, no parameter. A reward r in (0, 1) is turned into a Bernoulli(r) trial, a cost
     likewise; values exactly 0 or 1 stay as they are.

@@ -27,8 +27,7 @@ from jaxbandits.policies.base import (
 
 @pytree
 class BestRatioOracle(Plan):
-    """Play :math:`\\arg\\max_k \\mu^r_k / \\mu^c_k` in every round. Its pseudo-regret under a total
-    budget is 0.
+    """Play :math:`\\arg\\max_k \\mu^r_k / \\mu^c_k`: its pseudo-regret under a total budget is 0.
 
     No initial pulls, nothing learnt; arms whose ratios float32 cannot tell apart at random. It is
     not quite the best that can be done with a budget: near the end another arm may fit better (see
@@ -234,8 +233,7 @@ class MUCB(IndexPolicy):
 
 @pytree
 class CUCB(IndexPolicy):
-    """c-UCB: optimism in the numerator: :math:`(\\bar r_k + \\varepsilon_k) / \\bar c_k`, +∞ while
-    no cost was seen.
+    """c-UCB, optimistic reward: :math:`(\\bar r_k + \\varepsilon_k) / \\bar c_k`; +∞ before a cost.
 
     Args:
         alpha: α ≥ 0 in ε = α√(ln(t − 1)/n), default 2⁻³.
@@ -257,8 +255,7 @@ class CUCB(IndexPolicy):
 
 @pytree
 class IUCB(IndexPolicy):
-    """i-UCB: optimism on the ratio itself: :math:`\\bar r_k / \\bar c_k + \\varepsilon_k`, +∞ while
-    no cost was seen.
+    """i-UCB, optimistic ratio: :math:`\\bar r_k / \\bar c_k + \\varepsilon_k`; +∞ before a cost.
 
     Args:
         alpha: α ≥ 0 in ε = α√(ln(t − 1)/n), default 2⁻².
@@ -335,8 +332,7 @@ class BudgetUCB(IndexPolicy):
 
 @pytree
 class EstimatedBudgetUCB(IndexPolicy):
-    """Budget-UCB without an oracle: as :class:`BudgetUCB` with :math:`\\hat\\lambda = \\min_k \\bar
-    c_k`.
+    """:class:`BudgetUCB` without an oracle: with :math:`\\hat\\lambda = \\min_k \\bar c_k`.
 
     Args:
         factor: f ≥ 0, default 2.
@@ -537,8 +533,7 @@ class UCBVReward(IndexPolicy):
 
 @pytree
 class UCBVRatio(IndexPolicy):
-    """UCB-V adapted to the ratio (ours): empirical-Bernstein bounds above the reward and below the
-    cost.
+    """UCB-V for the ratio (ours): empirical-Bernstein bounds above the reward and below the cost.
 
     .. math:: \\frac{\\min(\\bar r_k + w^r_k, 1)}{\\max(\\bar c_k - w^c_k, 0)}, \\qquad
         w = \\sqrt{2 \\hat V \\mathcal{E}_t / n} + 3 \\mathcal{E}_t / n;

@@ -20,8 +20,7 @@ from jaxbandits.policies.base import check_for_each_arm, check_null_arm, money_l
 
 
 class Around(Policy):
-    """A wrapper around another policy, its field ``policy``; methods that it does not define are
-    those of the inner policy.
+    """A wrapper around its field ``policy``; methods it does not define are the inner policy's.
 
     Write :meth:`select`; and :meth:`inside` and :meth:`learnt` where the inner policy's world, or
     its state, is only a part of one's own.
@@ -95,8 +94,7 @@ class WithState(AroundChoice):
 
 @pytree
 class Guarded(Around):
-    """Skip the round if even a pull that costs ``max_cost`` would break the constraint; else the
-    inner policy acts.
+    """Skip a round if a pull of cost ``max_cost`` would break the constraint; else the policy acts.
 
     Under :class:`~jaxbandits.AverageCost` that is the rule Sc(t−1) + 1 > c·t ⇒ skip, in exact
     ticks. A skipped round changes nothing in the inner policy but its view of the round number.
@@ -155,8 +153,7 @@ class Known(NamedTuple):
 def decide(
     policy: Policy, memory: Known, key: jax.Array, view: View, bound: jax.Array, scope: jax.Array
 ) -> tuple[Known, jax.Array]:
-    """Choose an arm that every budget can pay, and hold its bound: (what is known then, arm); −1
-    where there is none.
+    """Choose an arm that every budget can pay and hold its bound: (what is known then, arm or −1).
 
     ``bound`` is the most that a request to each arm can cost, ``i32[K]`` ticks; ``scope`` says
     which budget pays for which arm, ``bool[d, K]``. ``view.left`` is an
@@ -195,8 +192,7 @@ def learn(
     bound: jax.Array,
     scope: jax.Array,
 ) -> Known:
-    """Learn from one arrival (costs may be ``[d]``) and give back what it did not cost; a lost one
-    costs its bound.
+    """Learn from an arrival (costs may be ``[d]``) and free the rest; a lost one costs its bound.
 
     ``arrival.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that
     was lost before.
@@ -242,8 +238,7 @@ class InFlightState(NamedTuple):
 
 @pytree
 class InFlight(Around):
-    """A policy for immediate observations, used in a
-    :class:`~jaxbandits.environments.Delayed` environment.
+    """A policy for immediate observations in a :class:`~jaxbandits.environments.Delayed` world.
 
     Outcomes are learnt in the order in which they arrive, each with the draws of its own round.
     Open requests are not forgotten: an index policy counts them at their arm's current means, a

@@ -54,8 +54,7 @@ class PointPolicy(Policy):
 
 
 class ZoomingPolicy(PointPolicy):
-    """Activate a uniformly random uncovered point, if there is one; then pull the active point of
-    largest index.
+    """Activate a uniformly random uncovered point, if any; pull the active point of largest index.
 
     A point x is covered if an active y has ``|x − y|`` < E(y)/L; a point that was never played has
     E = +∞ and index +∞. Ties go to the point activated first. At most one point is activated a
@@ -327,8 +326,7 @@ class _RatioZooming(ZoomingPolicy):
 
 @pytree
 class BZoom(_RatioZooming):
-    """B-Zoom in phases: phase i covers the rounds 2^{i−1} … 2^i − 1, and at its start all active
-    points are forgotten.
+    """B-Zoom in phases: phase i is rounds 2^{i−1} … 2^i − 1, and begins with no active points.
 
     .. math:: E(x) = \\frac1\\lambda \\Big(1 + \\frac1\\lambda\\Big) \\sqrt{\\frac{8 i + \\ln 4}{n}}, \\qquad
         u(x) = \\frac{\\bar r}{\\max(\\lambda, \\bar c)} + 2 E(x).

@@ -73,8 +73,7 @@ def simultaneous_band(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """Mean and a band that covers the true mean at **all** places along an axis at once, with
-    probability ``level``.
+    """Mean, and a band that covers the true one **everywhere** along an axis with chance ``level``.
 
     The studentised bootstrap of :func:`bootstrap_interval` for curves: a resample keeps a unit's
     whole curve, and the band is from x̄ₘ − q⁺ seₘ to x̄ₘ − q⁻ seₘ, where q⁺ and q⁻ are quantiles

@@ -192,8 +192,7 @@ def corrected(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
 
 
 def mean_ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and the ends of its interval, from ``[stratum, unit, …]``; NaN with one unit in a
-    stratum.
+    """Mean and ends of its interval, from ``[stratum, unit, …]``; NaN with one unit in a stratum.
 
     x̄ − se · g⁻¹(± t(ν)) with :func:`corrected`, ν Welch and Satterthwaite's degrees of freedom.
 
@@ -216,8 +215,8 @@ class Doubt(NamedTuple):
     """Something doubtful about some of several samples."""
 
     name: str  # by which it is known
-    size: np.ndarray  # how bad it is, [place]; above 0 where it is so
-    text: Callable[[int], str]  # what to say of the sample at a place
+    size: np.ndarray  # how bad it is, [place]; 0 where it is not so
+    text: Callable[[int], str]  # what to say of the sample at a place: made for the worst one only
 
 
 def doubt_lines(doubts: Sequence[Doubt]) -> tuple[str, ...]:
@@ -234,36 +233,34 @@ def doubt_lines(doubts: Sequence[Doubt]) -> tuple[str, ...]:
 
 def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95) -> list[Doubt]:
     """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``."""
-    # Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where
-    # a skewed law cannot be told from a symmetric one. A tail is heavy if the top 2 % of the units
-    # carry more than half of the mean. One unit decides if without it the mean moves by more than
-    # the interval that is left.
     strata, count, places = values.shape
     number, units = strata * count, units_of(over)
     top, sample = math.ceil(TOP * number), f"{number:,} {units}"
     share, influence, skew = by_blocks(lambda part: _signs(part, top, level), values)
+    # Few units: fewer than 10 beyond one in each stratum; or two in each of several strata, where a
+    # skewed law cannot be told from a symmetric one.
     is_small, pairs = strata * (count - 1) < FEW, strata > 1 and count == 2
+    few = np.full(places, float(is_small or pairs))
     unit_text = units_of(over, count) + (f" of each of {strata}" if strata > 1 else "")
     remedy = "show no skewness, which the interval then ignores; take 3 or more"
     if is_small:
         remedy = f"are too few for an interval that holds its level; take {FEW + 1} or more"
-    carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
+    # Heavy tail: the top 2 % of the units carry more than half of the mean.
     heavy = np.where((share > HALF) & (number > 1), share, 0.0)
+    carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
+    will_move = f"of this {statistic}: more {units} will move it"
+    # One unit decides: without it the mean moves by more than the interval that is left.
+    decides = np.where(influence > 1, influence, 0.0)
+    alone = f"without one of the {units} the {statistic} would move by more than the whole width of its interval"
+    # Skewed: the sample, beyond what few units show, and still its mean.
     of_sample = skew * math.sqrt(number)
     skewed = (of_sample > _SKEWED * number / (number + 2.5)) & (skew > _SKEWED_MEAN)
-    alone = f"without one of the {units} the {statistic} would move by more than the whole width of its interval"
+    odd = np.where(skewed, of_sample, 0.0)
     skew_text = f"over {sample}: an interval of the {statistic} may miss more often than it says"
-
-    def carried(at: int) -> str:
-        return f"{top} {carry} {share[at]:.0%} of this {statistic}: more {units} will move it"
-
-    # A doubt has a size at each place, 0 where there is none; its text is made for the worst place
-    # only.
-    few, odd = np.full(places, float(is_small or pairs)), np.where(skewed, of_sample, 0.0)
     return [
         Doubt("few units", few, lambda at: f"{unit_text} {remedy}"),
-        Doubt("heavy tail", heavy, carried),
-        Doubt("one unit decides", np.where(influence > 1, influence, 0.0), lambda at: alone),
+        Doubt("heavy tail", heavy, lambda at: f"{top} {carry} {share[at]:.0%} {will_move}"),
+        Doubt("one unit decides", decides, lambda at: alone),
         Doubt("skewed", odd, lambda at: f"skewness {of_sample[at]:.1f} {skew_text}"),
     ]
 
@@ -552,8 +549,7 @@ def cvar(
 def tail_share(
     x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: float = 0.95
 ) -> Estimate:
-    """What part of the sum the largest share ``tail`` of the units carry: tail · :func:`cvar` /
-    mean.
+    """What part of the sum the largest share ``tail`` of units carries: tail · :func:`cvar` / mean.
 
     The interval is that of ln(T / (1 − T)), T the share: of the mean of tᵢ = (tail · zᵢ − T xᵢ) /
     (x̄ T (1 − T)), z as in :func:`cvar` (delta method), taken back to T. NaN where T is not between

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,8 +112,7 @@ _MOST = 1 << 50  # runs: more are as good as never
 def runs_needed(
     x: xarray.DataArray, y: xarray.DataArray, *, over: str, level: float = 0.95, power: float = 0.8
 ) -> xarray.Dataset:
-    """How many runs (or random instances) a paired comparison needs, if the difference is what it
-    now seems to be.
+    """How many runs or instances a paired comparison needs, if the difference is what it seems now.
 
     The least n for which the interval of :func:`dominance` leaves out 0 with probability ``power``,
     the mean, the spread and the skewness of the difference being those seen. With m units now, mean
@@ -161,32 +162,36 @@ def runs_needed(
     t = critical_value((1 - level) / 2, freedom)
     beyond, half = (error * reach(t, side) for side in (-skew, skew))
 
-    def sample_size(difference: np.ndarray) -> np.ndarray:
-        """Least n ≥ 2 with the power, by bisection."""
+    def has_power(difference: np.ndarray, n: np.ndarray) -> np.ndarray:
+        then, shrunk = freedom / (now - 1) * (n - 1), np.sqrt(now / n)
+        apart = reach(critical_value((1 - level) / 2, then), skew * shrunk)
+        apart = (apart - t_quantile(1 - power, then)) * error
+        return (difference > 0) & (apart * shrunk <= difference)
 
-        def has_power(n: np.ndarray) -> np.ndarray:
-            then, shrunk = freedom / (now - 1) * (n - 1), np.sqrt(now / n)
-            apart = reach(critical_value((1 - level) / 2, then), skew * shrunk)
-            apart = (apart - t_quantile(1 - power, then)) * error
-            return (difference > 0) & (apart * shrunk <= difference)
-
-        low, high = np.ones(mean.shape), np.full(mean.shape, float(_MOST))
-        possible = has_power(high)
-        while (high - low > 1).any():
-            # Halves the logarithm first
-            middle = np.maximum(np.floor(np.sqrt(low * high)), low + 1)
-            good, below = has_power(middle), np.minimum(middle, high - 1)
-            low, high = np.where(good, low, below), np.where(good, np.minimum(middle, high), high)
-        return np.where(possible, high, np.inf)
-
-    needed, clear = sample_size(size), size > half
+    ends = size, size + beyond, np.maximum(size - half, 0)
+    needed, least, most = (_least_number(partial(has_power, x), x.shape) for x in ends)
+    clear = size > half
     parts = {
         "now": np.full(mean.shape, float(now)),
         "needed": needed,
         "more": np.where(clear, 0.0, np.maximum(needed - now, 1.0)),
-        "least": sample_size(size + beyond),
-        "most": np.where(clear, sample_size(np.maximum(size - half, 0)), np.inf),
+        "least": least,
+        "most": np.where(clear, most, np.inf),
     }
     like = sample.isel(stratum=0, unit=0, drop=True)
     variables = {name: like.copy(data=value) for name, value in parts.items()}
     return xarray.Dataset(variables, attrs={"level": level, "power": power})
+
+
+def _least_number(
+    suffices: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]
+) -> np.ndarray:
+    """Least n ≥ 2 that suffices, elementwise, by bisection; inf where none does."""
+    low, high = np.ones(shape), np.full(shape, float(_MOST))
+    possible = suffices(high)
+    while (high - low > 1).any():
+        # Halves the logarithm first
+        middle = np.maximum(np.floor(np.sqrt(low * high)), low + 1)
+        good, below = suffices(middle), np.minimum(middle, high - 1)
+        low, high = np.where(good, low, below), np.where(good, np.minimum(middle, high), high)
+    return np.where(possible, high, np.inf)

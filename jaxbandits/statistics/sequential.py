@@ -1,5 +1,4 @@
-"""Sequential analysis: tests of paired differences that keep their level at every look, and
-over all of them.
+"""Sequential analysis: tests of paired differences that keep their level over all looks together.
 
 Each claim has an e-process, a wealth that a gambler makes of bets against it: if the claim is false
 its mean never grows beyond 1, so it ever reaches 1/α with probability at most α (Ville). Nothing is
@@ -47,8 +46,7 @@ class ClearPairs(NamedTuple):
 def clear_pairs(
     x: xarray.DataArray, bound: float, *, among: str = "setting", over: str, level: float = 0.95
 ) -> ClearPairs:
-    """Which of several settings earn clearly more than which, in most runs and on average, at any
-    time.
+    """Which settings earn clearly more than which, in most runs and on average, at any time.
 
     All pairs, both directions and both claims share the error (Bonferroni), and all looks do: with
     probability ``level`` no claim that is false is ever called clear, however often more runs are

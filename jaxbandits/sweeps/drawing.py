@@ -34,12 +34,11 @@ class SweepPlots:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """How much worse than the best each value of a parameter is, of every policy that sweeps it
-        alone; a panel for each environment and budget, of at most 24.
+        """How much worse than the best each value of a parameter is, by environment and budget.
 
-        Bars are the paired intervals of the difference to the best setting of the panel, all of the
-        sweep at once. A point is hollow if its whole bar lies above 0, which is clearly worse; a
-        star is a policy's best value.
+        Of every policy that sweeps it alone, in at most 24 panels. Bars are the paired intervals of
+        the difference to the best setting of the panel, all of the sweep at once. A point is hollow
+        if its whole bar lies above 0, which is clearly worse; a star is a policy's best value.
 
         Args:
             parameter: its name; None: the only one there is.

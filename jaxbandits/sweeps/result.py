@@ -118,7 +118,18 @@ class SweepResult(Shown):
         (a :class:`~jaxbandits.Status`, −1 where an environment has fewer instances than the
         widest). The axis setting carries ``policy`` and every swept parameter as coordinates.
         """
-        return _dataset(self)
+        import xarray
+
+        plan, arrays, data = self.plan, _arrays(self), dict[str, Any]()
+        for name, x in arrays.items():
+            unit_of, long_name = _NAMES.get(name, ("rounds", name))
+            data[name] = (AXES, x, {"units": unit_of, "long_name": long_name})
+        flags: dict[str, Any] = {"flag_values": np.array(list(Status), np.int8)}
+        flags |= {"flag_meanings": " ".join(x.name.lower() for x in Status)}
+        data["status"] = (AXES[:5], arrays["status"], {"long_name": "how the lane ended", **flags})
+        about = {"title": plan.spec.title, "seed": int(plan.spec.seed), "over": plan.spec.over}
+        about |= {**versions(), "platform": plan.platform}
+        return xarray.Dataset(data, coords=_coordinates(plan), attrs={"about": json.dumps(about)})
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each place of ``data``, with its variables.
@@ -227,12 +238,10 @@ def _shape(plan: SweepPlan) -> tuple[int, ...]:
     return settings, *worlds, widest, int(plan.spec.replicates), plan.shares.size
 
 
-def _dataset(sweep: SweepResult) -> xarray.Dataset:
-    import xarray
-
-    plan, shape = sweep.plan, _shape(sweep.plan)
-    counts = {name: settings.count for name, settings in plan.policies.items()}
-    environments, arrays = list(plan.environments), dict[str, np.ndarray]()
+def _arrays(sweep: SweepResult) -> dict[str, np.ndarray]:
+    """Variables of all cells, as :func:`_views` names them, along :data:`AXES`."""
+    shape, environments = _shape(sweep.plan), list(sweep.plan.environments)
+    arrays: dict[str, np.ndarray] = {}
     for (policy, environment, budget), result in sweep.results.items():
         rows = sweep.rows(policy)
         world, instances = environments.index(environment), slice(result.ended.shape[1])
@@ -242,6 +251,12 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
             if name not in arrays:
                 arrays[name] = np.full(shape[: values.ndim + 2], absent)
             arrays[name][rows.start : rows.stop, world, budget, instances] = values
+    return arrays
+
+
+def _coordinates(plan: SweepPlan) -> dict[str, Any]:
+    """Labels of :data:`AXES`; the axis setting has the policy and every swept parameter as well."""
+    counts = {name: settings.count for name, settings in plan.policies.items()}
     labels = []  # of every setting: its policy, and its swept values
     for policy, count in counts.items():
         swept = plan.parameters[policy].items()
@@ -255,11 +270,11 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
     clock = plan.units[0].task.constraint.clock_name
     share = {"units": "1", "long_name": f"share of the clock ({clock})"}
     of_setting = np.repeat(list(counts), list(counts.values()))
-    ids = (np.arange(size, dtype=np.int32) for size in shape[3:5])
+    ids = (np.arange(size, dtype=np.int32) for size in _shape(plan)[3:5])
     coords: dict[str, Any] = {
         "setting": labels,
         "policy": ("setting", of_setting, {"long_name": "policy"}),
-        "environment": environments,
+        "environment": list(plan.environments),
         "budget": ("budget", budgets, {"long_name": "budget"}),
         "instance": ("instance", next(ids), {"long_name": "instance id"}),
         "replicate": ("replicate", next(ids), {"long_name": "replicate id"}),
@@ -269,24 +284,14 @@ def _dataset(sweep: SweepResult) -> xarray.Dataset:
         nothing = {policy: np.full(count, np.nan) for policy, count in counts.items()}
         of_each = [plan.parameters[policy].get(name, nothing[policy]) for policy in counts]
         coords[name] = ("setting", np.concatenate(of_each), {"long_name": f"parameter {name}"})
-    data: dict[str, Any] = {}
-    for name, x in arrays.items():
-        unit_of, long_name = _NAMES.get(name, ("rounds", name))
-        data[name] = (AXES, x, {"units": unit_of, "long_name": long_name})
-    flags: dict[str, Any] = {"flag_values": np.array(list(Status), np.int8)}
-    flags |= {"flag_meanings": " ".join(x.name.lower() for x in Status)}
-    data["status"] = (AXES[:5], arrays["status"], {"long_name": "how the lane ended", **flags})
-    about = {"title": plan.spec.title, "seed": int(plan.spec.seed), "over": plan.spec.over}
-    about |= {**versions(), "platform": plan.platform}
-    return xarray.Dataset(data, coords=coords, attrs={"about": json.dumps(about)})
+    return coords
 
 
 def _views(result: Result) -> dict[str, np.ndarray]:
     """Variables of a cell, ``[setting, instance, replicate(, mark)]``, in the world's units."""
-    clock_is_money = result.about.clock == "spent"
     names = ("regret", "realised_regret", "reward", "spent", "rounds")
     views = {name: getattr(result, name).values for name in names}
-    if clock_is_money:  # of several resources the one by which the clock goes
+    if result.about.clock == "spent":  # of several resources the one by which the clock goes
         views["spent"] = ticks.to_units(result.ledger["clock"])
     views["status"] = result.ended
     for name, x in result.ledger.items():

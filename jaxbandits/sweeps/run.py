@@ -210,10 +210,9 @@ class Dispatch:
             devices = jax.local_devices()
             if (kind := jax.default_backend()) != plan.platform:
                 missing = f"{len(blocks)} of {len(plan.blocks)} blocks are missing"
-                must = (
-                    f"begun on {plan.platform!r}: they must be played there, or in another folder"
-                )
-                raise InputError(f"devices: of kind {kind!r}; {missing}, which were {must}")
+                begun = f"{missing}, which were begun on {plan.platform!r}"
+                must = "they must be played there, or in another folder"
+                raise InputError(f"devices: of kind {kind!r}; {begun}: {must}")
             count = workers or pool.usual_workers(devices)
             self.threads = pool.Workers(devices, count)
             about = {"devices": len(devices), "platform": kind, "workers": count}

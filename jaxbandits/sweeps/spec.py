@@ -354,27 +354,7 @@ class SweepPlan:
 
 def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     """Check everything and cut the work into blocks, for this kind of device (default: jax's own)."""
-    if not isinstance(spec, Sweep):
-        raise bad("spec", spec, "a jaxbandits.Sweep")
-    whole_number("seed", spec.seed, 0, 2**32 - 1, "2**32 - 1")
-    whole_number("replicates", spec.replicates, 1)
-    positive_number("block_seconds", spec.block_seconds)
-    one_of("over", spec.over, ("replicate", "instance"))
-    _check_line("title", spec.title or "Sweep")
-    named, worlds = spec.named_policies(), cast(Any, spec.environments)
-    worlds = {type(worlds).__name__: worlds} if isinstance(worlds, Environment) else worlds
-    may_be = "an environment, or a mapping of names to them"
-    environments = _all_of("environments", worlds, Environment, may_be)
-    budgets: tuple[float | None, ...] = (None,)
-    if spec.budgets is not None:
-        values = numbers("budgets", spec.budgets, "increasing numbers above 0")
-        if values.ndim != 1 or not values.size or not (np.diff(values, prepend=0) > 0).all():
-            raise bad("budgets", spec.budgets, "increasing numbers above 0")
-        budgets = tuple(values.tolist())
-    fixed = isinstance(spec.constraint, Constraint)
-    if fixed != (spec.budgets is None) or not (fixed or callable(spec.constraint)):
-        must = "a constraint, or with budgets a function (environment, budget) -> Constraint"
-        raise bad("constraint", spec.constraint, must)
+    named, environments, budgets = _checked_axes(spec)
     instances = [environment.instances for environment in environments.values()]
     policies = {name: Settings.of(policy, instances[0]) for name, policy in named.items()}
     marks, settings = mark_shares(spec.marks).size, sum(of.count for of in policies.values())
@@ -394,7 +374,7 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
         place = f"{world}{'' if budget is None else f', budget {budget:g}'}"
         try:
             limit = cast(Any, spec.constraint)
-            if not fixed:
+            if spec.budgets is not None:
                 limit = called(spec, "constraint", partial(limit, environments[world], budget))
             given = list(named.values())  # as the user wrote them, for messages
             layout = lay_out(given, environments[world], limit, **options)
@@ -410,12 +390,41 @@ def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     return SweepPlan(spec, policies, environments, budgets, layouts, units, blocks, platform)
 
 
+def _checked_axes(
+    spec: Sweep,
+) -> tuple[dict[str, Policy], dict[str, Environment], tuple[float | None, ...]]:
+    """Policies, environments and budgets of a spec; its other fields are checked as well."""
+    if not isinstance(spec, Sweep):
+        raise bad("spec", spec, "a jaxbandits.Sweep")
+    whole_number("seed", spec.seed, 0, 2**32 - 1, "2**32 - 1")
+    whole_number("replicates", spec.replicates, 1)
+    positive_number("block_seconds", spec.block_seconds)
+    one_of("over", spec.over, ("replicate", "instance"))
+    _check_line("title", spec.title or "Sweep")
+    named, worlds = spec.named_policies(), cast(Any, spec.environments)
+    worlds = {type(worlds).__name__: worlds} if isinstance(worlds, Environment) else worlds
+    may_be = "an environment, or a mapping of names to them"
+    environments = _all_of("environments", worlds, Environment, may_be)
+    budgets: tuple[float | None, ...] = (None,)
+    if spec.budgets is not None:
+        values = numbers("budgets", spec.budgets, "increasing numbers above 0")
+        if values.ndim != 1 or not values.size or not (np.diff(values, prepend=0) > 0).all():
+            raise bad("budgets", spec.budgets, "increasing numbers above 0")
+        budgets = tuple(values.tolist())
+    is_fixed = isinstance(spec.constraint, Constraint)
+    if is_fixed != (spec.budgets is None) or not (is_fixed or callable(spec.constraint)):
+        must = "a constraint, or with budgets a function (environment, budget) -> Constraint"
+        raise bad("constraint", spec.constraint, must)
+    return named, environments, budgets
+
+
 def _parts(
     layout: Layout, task: driver.Task, block_seconds: float
 ) -> list[tuple[np.ndarray, float, float]]:
     """(lanes, seconds, rounds) of each block of about as much work; long lanes come first."""
     rounds, spec = layout.expected[task.places(task.order)[1]], task.environment.spec
     a_round, an_arm, _ = _speed(task)
+    # Where arms cannot be counted, as if there were 16
     seconds = rounds * (a_round + an_arm * getattr(spec, "pairs", getattr(spec, "arms", 16)))
     sums = np.cumsum(seconds)
     count = int(np.clip(np.ceil(sums[-1] / block_seconds), 1, seconds.size))
@@ -463,4 +472,5 @@ def forecast(
 
 
 def _speed(task: driver.Task) -> tuple[float, float, float]:
+    """Seconds of one core: for a round, for each arm in it, for compiling the program."""
     return _SCAN if task.engine is scan else _LEAP

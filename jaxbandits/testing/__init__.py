@@ -1,5 +1,4 @@
-"""The public contract kit: does your policy, environment or constraint keep the rules that the
-simulator leans on?
+"""The contract kit: do policies, environments and constraints keep what the simulator leans on?
 
 It is checked in one line, in your own tests::
 

@@ -27,8 +27,7 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def ulps_apart(a: Any, b: Any) -> np.ndarray:
-    """How many float32 values lie between ``a`` and ``b``, elementwise int64; two NaN are 0 apart,
-    a NaN is far.
+    """How many float32 values lie between ``a`` and ``b``, int64; two NaN are 0 apart, NaN is far.
 
     Example:
         >>> import numpy as np

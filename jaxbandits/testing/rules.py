@@ -516,8 +516,7 @@ def check_policy(
     *,
     key: Any = None,
 ) -> None:
-    """Check that a policy keeps every rule of the contract. Takes some ten seconds, most of them
-    compiling.
+    """Check that a policy keeps every rule of the contract. Some ten seconds, mostly compiling.
 
     Args:
         policy: its first setting is tried, and other values of its leaves (half and double, where
@@ -691,8 +690,7 @@ def check_constraint(
     *,
     key: Any = None,
 ) -> None:
-    """Check that a constraint keeps every rule of the contract. Takes some ten seconds, most of
-    them compiling.
+    """Check that a constraint keeps every rule of the contract. Some ten seconds, mostly compiling.
 
     Args:
         constraint: one whose lanes end after some hundred rounds.

@@ -168,19 +168,17 @@ def test_derivatives_are_those_of_finite_differences() -> None:
     r, c, h = np.array([[0.7, 0.4]]), np.array([[0.8, 0.9]]), 1e-6
     ends = oracles.play_out(soft_omega(0.25, 0.5), 2, 14, budget=2.5, last_pull="forfeits")
     solution = oracles.evaluate(ends, r, c)
-    for k in range(2):
-        step = h * np.eye(2)[k]
-        by_r = (
-            oracles.evaluate(ends, r + step, c).regret - oracles.evaluate(ends, r - step, c).regret
-        ) / (2 * h)
-        by_c = (
-            oracles.evaluate(ends, r, c + step).regret - oracles.evaluate(ends, r, c - step).regret
-        ) / (2 * h)
-        np.testing.assert_allclose(
-            [solution.by_mean_reward[0, k], solution.by_mean_cost[0, k]],
-            [by_r[0], by_c[0]],
-            rtol=1e-6,
-        )
+    by_mean = np.stack([solution.by_mean_reward[0], solution.by_mean_cost[0]])
+    for kind, k in itertools.product(range(2), range(2)):
+        step = np.zeros((2, 2))
+        step[kind, k] = h
+        high, low = (oracles.evaluate(ends, r + s[0], c + s[1]).regret[0] for s in (step, -step))
+        np.testing.assert_allclose(by_mean[kind, k], (high - low) / (2 * h), rtol=1e-6)
+
+
+def test_a_budget_that_no_run_can_spend_in_so_many_rounds_is_refused() -> None:
+    with pytest.raises(jb.InputError, match="rounds: 6 given; it must be 7 or more"):
+        oracles.play_out(soft_elim(0.7), 2, 6, budget=6.5)
 
 
 def test_the_library_choices_are_the_twins() -> None:

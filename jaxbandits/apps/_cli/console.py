@@ -1,5 +1,4 @@
-"""The command ``jaxbandits``, and what the project's commands share: a parser whose errors are one
-line, and printing.
+"""The command ``jaxbandits``, and what commands share: a parser with errors of one line, printing.
 
 Converters only turn text into values; the library checks their range.
 """

@@ -264,8 +264,7 @@ def compare(
     progress: bool | str = False,
     **options: Any,
 ) -> Comparison:
-    """Spend the budget on every instance of an arms file with every policy setting, many times, and
-    rank them.
+    """Spend the budget on each instance of an arms file with each setting, many times; rank them.
 
     A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by
     the chosen noise, so that their means are those of the file; where the file has counts or is a

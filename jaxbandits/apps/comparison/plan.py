@@ -220,8 +220,7 @@ def prepare(
     policies: Policy | Sequence[Policy],
     **options: Any,
 ) -> ComparisonPlan:
-    """Read, check and lay out a comparison without compiling anything; what
-    :func:`~jaxbandits.compare` then runs.
+    """Read, check and lay out a comparison for :func:`~jaxbandits.compare`; nothing is compiled.
 
     Args and errors are those of :func:`~jaxbandits.compare`.
 

@@ -1,6 +1,4 @@
-"""What a comparison says: Markdown of its Dataset, for the terminal and for ``report.html``; and the
-files beside it.
-"""
+"""What a comparison says: its Dataset as Markdown, for terminal and page, and the files beside it."""
 
 from __future__ import annotations
 

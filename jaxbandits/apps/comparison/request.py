@@ -1,6 +1,4 @@
-"""What may be asked of a comparison beside arms, budget and policies; :func:`~jaxbandits.compare` says
-what each means.
-"""
+"""What a comparison takes beside arms, budget, policies; :func:`~jaxbandits.compare` explains it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""From what a file says of its arms to what is played: the posterior of their means, draws from it,
-and a run's arms.
+"""From a file's arms to what is played: the posterior of their means, draws from it, a run's arms.
 
 * Conversions x of n clicks: rate θ_k ~ Beta(mκ, (1 − m)κ), x_k ~ Binomial(n_k, θ_k), so θ_k | x_k ~
   Beta(mκ + x_k, (1 − m)κ + n_k − x_k). A value that is no count (revenue), where there are rows day
@@ -389,8 +388,7 @@ def scaled_means(
     width: int | None = None,
     means: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean rewards and costs over their bounds, and which arms there are, ``[instance, …, arm]``
-    each.
+    """Mean rewards and costs over their bounds, and which arms exist, ``[instance, …, arm]`` each.
 
     ``width`` is the number of columns (that of the widest instance), absent arms have means of one
     half; ``means`` are rewards and costs ``[…, arm]`` of each instance, default those of the file.
