@@ -24,7 +24,7 @@ CPU_SLOTS, NATIVE_LANES = scan.CPU_SLOTS, 0  # never a native function
 trial, tuner = scan.trial, scan.tuner
 
 BITS_ARE_EQUAL = False
-"""May ``engine="auto"`` take it? Once a device has said so: True is committed together with a
+"""Whether ``engine="auto"`` may use this engine. It becomes True together with a committed
 ``first_day.csv`` of that device whose rows of part "bits" all say "equal: scan, kernel" (or "only
 scan plays it") and whose rows of part "speed" have the kernel before scan from 2¹⁰ lanes on.
 """
@@ -48,7 +48,7 @@ def layout(arms: int, slots: int) -> tuple[int, int]:
 
 
 def is_faster(task: Any) -> bool:
-    """Does a GPU play the task sooner so, its compiling counted? Of many arms a leap is faster (an
+    """Whether a GPU finishes the task sooner, with compilation. With many arms leap is faster (an
     H100, ω-UCB, K = 100, 2¹⁴ lanes, million rounds a second: leap 1,205, a kernel some 500).
     """
     few = task.engine is scan or getattr(task.environment.spec, "arms", 0) <= _FEW_ARMS
@@ -56,14 +56,12 @@ def is_faster(task: Any) -> bool:
 
 
 def rounds_between(expected: float) -> int:
-    """Rounds between two looks at the marks, where one comes after so many: more than these, for
-    who is at its mark waits, and a block whose lanes all wait ends.
-    """
+    """Rounds between checks for marks: about twice the ``expected`` rounds between marks."""
     return int(np.clip(2 * expected, 64, 4096))
 
 
 def why_not(task: Any) -> str | None:
-    """Why this engine does not play a task; None if it does. It traces what would be compiled."""
+    """Why this engine cannot run a task, or None if it can; traces what would be compiled."""
     if not hasattr(task.environment.spec, "arms"):
         return f"no kernel plays on {type(task.environment).__name__}, which has no arms"
     takes = task.shapes.lanes(_WARP), task.shapes.carry(_WARP)

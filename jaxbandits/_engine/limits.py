@@ -1,4 +1,4 @@
-"""What fits: widths of addresses, totals that a run may reach, memory. See docs/limits.md."""
+"""Limits: widths of addresses, totals that a run may reach, memory. See docs/limits.md."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SLACK = 1e-6  # of a unit: means in float64 are not bounded to the tick
 
 
 def check_spec(spec: Any) -> None:
-    """Do arms and resources fit their part of an address?"""
+    """Refuse more arms or resources than an address can hold."""
     if isinstance(spec, FiniteSpec):
         whole_number("arms", spec.arms, 1, MOST_ARMS, "2**24")
         if spec.resources is not None:
@@ -40,7 +40,7 @@ def check_spec(spec: Any) -> None:
 
 
 def largest_outcomes(environment: Environment, action: Any) -> tuple[int, int]:
-    """What the environment states, in ticks: the largest reward and the largest cost of a round."""
+    """The largest reward and cost of a round, in ticks, as the environment states them."""
 
     def stated() -> tuple[int, int]:
         reward, cost = environment.largest(action)
@@ -50,8 +50,7 @@ def largest_outcomes(environment: Environment, action: Any) -> tuple[int, int]:
 
 
 def ends_before_its_clock(constraint: Constraint) -> str | None:
-    """Why a block of rounds, which stops where the clock ends, may go beyond the end of a lane;
-    None: it may not.
+    """Why a block of rounds, which stops at the end of the clock, may overrun a lane; else None.
 
     A class that says of its own when a lane ends must say what its clock is, and where that ends.
     """
@@ -124,7 +123,7 @@ def most_rounds(
 
 
 def count_unless_list(name: str, value: Any) -> int | None:
-    """A count of at least 1, or None of what may be a list."""
+    """A count of at least 1, or None if the value may be a list."""
     if isinstance(value, (list, tuple, range)) or getattr(value, "ndim", 0) > 0:
         return None
     return whole_number(name, value, 1, may_also=", or a list")
@@ -137,8 +136,7 @@ def replicate_ids(
     marks: int = 0,
     recorded: float = 0.0,
 ) -> np.ndarray:
-    """Ids of replicates: 0, 1, … of a count, or as given, ``u32[replicate]`` or ``u32[instance,
-    replicate]``.
+    """Ids of replicates ``u32[replicate]`` or ``u32[instance, replicate]``: 0, 1, … or as given.
 
     Refuses more lanes than memory holds: ``settings`` are those of all policies, ``marks`` those
     that are held until the end, ``recorded`` the bytes of what is recorded at one beside the

@@ -1,4 +1,4 @@
-"""From what a user gave to tasks for the engines: all is checked here, nothing is compiled."""
+"""Turns the user's input into tasks for the engines; checks everything, compiles nothing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Layout:
     benchmarks: Mapping[str, Possible]  # of a world that changes, see Environment.benchmarks
 
     def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str) -> np.ndarray:
-        """What a benchmark of a world that changes could have gained, ``[lane, mark]`` in units.
+        """What a benchmark of a changing world could have earned, ``[lane, mark]`` in units.
 
         ``instance`` is each lane's, ``clock`` in ticks, ``[lane, mark]``.
         """
@@ -105,8 +105,7 @@ def lay_out(
     at_once: bool = False,
     platform: str | None = None,
 ) -> Layout:
-    """Check everything and compile nothing; arguments and errors are those of
-    :func:`~jaxbandits.simulate`.
+    """Check everything, compile nothing; arguments and errors as :func:`~jaxbandits.simulate`.
 
     With ``at_once`` the results of all runs must fit into memory together. ``platform`` is that of
     the devices, None: jax's default.
@@ -246,7 +245,7 @@ def lay_out(
 
 
 def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...], float]:
-    """Names of the world's summary that marks record beside the account, and their bytes."""
+    """Names in the world's summary to record at marks beside the account, and their bytes."""
     names = (record,) if isinstance(record, str) else tuple(record)
     if not names:
         return names, 0.0
@@ -272,7 +271,7 @@ def check_count(name: str, value: Any) -> int | None:
 
 
 def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
-    """Shares of the clock, increasing, the last 1: so many from 0.1 %, or as given."""
+    """Increasing shares of the clock that end in 1: a number of them from 0.1 %, or as given."""
     if (number := limits.count_unless_list("marks", marks)) is not None:
         if number > 10_000:
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
@@ -365,8 +364,7 @@ Means = tuple[np.ndarray, np.ndarray]  # of rewards and costs, [instance, action
 
 
 def mean_tables(environment: Environment) -> Means:
-    """The true means of all actions: the one time that a call asks for them, since they may be
-    large tables.
+    """The true means of all actions, computed once per call, since they may be large tables.
 
     Raises:
         InputError: there is no instance, or not a row for each.
@@ -456,8 +454,7 @@ _PASSED: set[tuple[Any, ...]] = set()
 
 
 def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
-    """Check one round of one lane, if any code in it is the user's; once for each program in a
-    process.
+    """Check one round of one lane if it contains user code, once per program and process.
 
     The policy has shapes for leaves (:attr:`Settings.shapes`). Gives the digest of the round, or
     None: of what is all this package's, its tests have played the round.
@@ -712,7 +709,7 @@ def _in_one_kernel(engine: str, task: Task, chunk: int | None, between: float) -
 def time_parallel(
     policy: Policy, environment: Environment, constraint: Constraint
 ) -> driver.TimeParallel | str:
-    """The engine that plays many rounds of these at once with scan's bits, or why none does."""
+    """The engine that simulates many of these rounds at once, to scan's bits, or why none can."""
     for engine in (leap, merge):
         if isinstance(policy, engine.PLAYS):
             reason = engine.why_not(policy, environment, constraint)
@@ -765,8 +762,7 @@ def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
 def prepared(
     policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
 ) -> tuple[Constraint, Policy, np.ndarray, str | None]:
-    """Host: the constraint, the policy's leaves ``[1 or instance, …]``, the round caps
-    ``[instance]``, the program.
+    """Host: constraint, policy's leaves ``[1 or instance, …]``, round caps, program digest.
 
     Of a policy whose leaves are traced nothing can be checked: they are only cast.
     """
