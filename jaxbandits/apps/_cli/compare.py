@@ -45,7 +45,7 @@ READING_TABLE = """\
 
 
 def columns_of(text: str) -> dict[str, str]:
-    """``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=`` follows it."""
+    """Parse ``name=Campaign,cost=Cost, EUR``; a comma without ``key=`` after it is in a title."""
     titles: dict[str, str] = {}
     parts = re.split(r"(?:^|,)\s*([A-Za-z_-]+)\s*=", text)
     if parts[0].strip() or len(parts) < 3:
@@ -66,7 +66,7 @@ READING_TYPES["drop"] = {"action": "append", "default": []}
 
 
 def policy_names(text: str) -> list[str]:
-    """A converter to names of policies."""
+    """Convert an option to names of policies."""
     chosen = [part.strip(" ") for part in text.split(",")]
     for name in chosen:
         if name not in NAMES:
@@ -121,7 +121,7 @@ _OPTIONS = f"""\
 
 
 def growth(text: str) -> float | str:
-    """A converter: a factor, or ``none``."""
+    """Convert an option to a factor, or to ``none``."""
     return text if text == "none" else float(text)
 
 

@@ -1,5 +1,4 @@
-"""The command ``jaxbandits``, and what the project's commands share: a parser whose errors are one
-line, and printing.
+"""The command ``jaxbandits``, and what its subcommands share: one-line errors and printing.
 
 Converters only turn text into values; the library checks their range.
 """
@@ -57,7 +56,7 @@ class Parser(argparse.ArgumentParser):
             self.add_argument(name, help=about, **own)
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
-        """The values; an InputError names the argument, and ``--help`` leaves by SystemExit(0)."""
+        """Parse; an InputError names a wrong argument, and ``--help`` raises SystemExit(0)."""
         arguments, rest = self.parse_known_args(argv)
         parameters, words = dict[str, list[float]](), iter(rest)
         takes_parameters = hasattr(arguments, "policies")
@@ -77,17 +76,17 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def error(self, message: str) -> NoReturn:
-        """Raise it as an InputError, in one line."""
+        """Raise an InputError with a one-line message."""
         raise InputError(line(message.removeprefix("argument ")))
 
 
 def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
-    """The error of a converter, for it to raise."""
+    """The error for a converter to raise."""
     return argparse.ArgumentTypeError(f"{quoted(text)} given; it must be {may_be}")
 
 
 def listed(name: str, choices: Collection[str]) -> str:
-    """The choices, and which of them was probably meant."""
+    """The choices, and the one that was probably meant."""
     return f"{', '.join(choices)}{nearest(name, choices)}"
 
 
@@ -95,7 +94,7 @@ def listed(name: str, choices: Collection[str]) -> str:
 
 
 def say(text: str) -> None:
-    """Print to stdout; a reader that leaves, as ``head`` does, ends the printing, not the work."""
+    """Print to stdout; if the reader stops, as ``head`` does, the work continues silently."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -113,9 +112,7 @@ def complain(problem: object, kind: str = "error") -> None:
 
 
 def check_folder(out: str, files: Sequence[str], job: str) -> None:
-    """Find out before the work whether the ``files`` that the command ``job`` writes, ``run.json``
-    among them, can be written; they replace nothing but results of the same job.
-    """
+    """Check before the work that ``files`` can be written and replace only results of ``job``."""
     refuse("--out", out, not out.strip(), "the name of a folder")
     try:
         there = (path for path in (Path(out), *Path(out).absolute().parents) if path.exists())
@@ -133,7 +130,7 @@ def check_folder(out: str, files: Sequence[str], job: str) -> None:
 
 
 def keep_programs() -> None:
-    """Keep what this process compiles, and take what earlier ones kept.
+    """Store what this process compiles, and reuse what earlier ones stored.
 
     Off with ``JAXBANDITS_CACHE=off``; another value is the folder. A folder that was set for jax
     itself (``JAX_COMPILATION_CACHE_DIR``) stays. Only commands call it.
@@ -162,7 +159,7 @@ def keep_programs() -> None:
 
 
 def collect_rarely() -> None:
-    """Python's collector would look through all of jax again and again: a tenth of a short job."""
+    """Run the garbage collector rarely: scanning all of jax takes a tenth of a short job."""
     gc.set_threshold(100_000, 50, 100)
 
 

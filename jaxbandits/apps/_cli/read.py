@@ -1,4 +1,4 @@
-"""``jaxbandits read``: what was understood of an arms file, and the command to go on with."""
+"""``jaxbandits read``: how an arms file is read, and the command to compare policies on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``jaxbandits status DIR``: how far a sweep is."""
+"""``jaxbandits status DIR``: the progress of a sweep."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """The command ``status``."""
+    """Print the progress of a sweep; the exit code is 0."""
     say("\n".join(status_lines(Path(arguments.folder))))
     return 0
 
 
 def status_lines(path: Path) -> list[str]:
-    """What is done of a sweep, what is left, and how long that will take at the latest pace."""
+    """What is done of a sweep, what is left, and how long the rest will take."""
     from jaxbandits.sweeps.store import Folder, read_logs
 
     folder = Folder(path)

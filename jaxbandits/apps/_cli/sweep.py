@@ -1,4 +1,4 @@
-"""``jaxbandits sweep SPEC.py --out DIR``."""
+"""``jaxbandits sweep SPEC.py --out DIR``: run a sweep."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """The command ``sweep``; the exit code is 0, or 1 if something could not be played or written."""
+    """Run a sweep; the exit code is 0, or 1 if something could not be simulated or written."""
     from jaxbandits.sweeps import StorageError, UnfinishedError, open_engine, sweep
     from jaxbandits.sweeps.spec import load_spec, make_plan
     from jaxbandits.tools import usual_progress

@@ -96,7 +96,7 @@ class _Sheet:
     notes: list[str] = field(default_factory=list)
 
     def note(self, rows: Any, text: str) -> None:
-        """Tell of these rows, if there are any."""
+        """Add a note about these rows, if there are any."""
         if rows.any():
             lines = brief(", ".join(map(str, self.cells.index[rows])), 40)
             self.notes.append(f"line{'s' * (',' in lines)} {lines} {text}")
@@ -113,7 +113,7 @@ class _Sheet:
         return functools.reduce(lambda x, y: x + " / " + y, (self.cells[n] for n in self.at[role]))
 
     def empty(self, columns: Iterable[int]) -> np.ndarray:
-        """Of each row and these columns whether nothing stands there."""
+        """Whether the cell is empty, for each row and these columns."""
         return self.cells[[*columns]].isin(_NOTHING).to_numpy()
 
     def unused(self) -> list[tuple[str, pd.Series]]:
@@ -139,7 +139,7 @@ def read_arms(
     decimal: str | None = None,
     encoding: str | None = None,
 ) -> ArmsTable:
-    """Read arms: means as given, counts (reward / pulls and cost / pulls), or a log's averages.
+    """Read arms from a file of means, counts (reward / pulls, cost / pulls) or a log (averages).
 
     In a file of counts the rows of a name are summed (days); in a log each row is a pull. Arms
     without pulls or cost are kept out, and told. One pair of bounds divides the file's rewards and

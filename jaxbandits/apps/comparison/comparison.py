@@ -46,7 +46,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """Where the money of some settings went, in the file's units; 0 for an absent arm."""
+    """The money spent and rewards earned by arm, in the file's units; 0 for an absent arm."""
 
     pulls: NDArray[np.int32]  # [setting, instance, run, arm], of the first runs
     mean_reward: FloatArray  # true means per pull, [instance, run or 1, arm]
@@ -61,13 +61,13 @@ class Accounts:
         return self.pulls[setting] * self.mean_cost
 
     def results(self, setting: int) -> FloatArray:
-        """The same of the reward."""
+        """Expected reward of each arm given how often it was pulled, ``[instance, run, arm]``."""
         return self.pulls[setting] * self.mean_reward
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What every policy setting made of the budget, in the file's units.
+    """What every policy setting earned with the budget, in the file's units.
 
     Attributes:
         data: labelled arrays ``[setting, instance, replicate]``: ``reward``, ``pulls`` and
@@ -96,8 +96,7 @@ class Comparison:
         return [row for row in self.table() if row["scope"] == "overall"]
 
     def table(self) -> list[dict[str, Any]]:
-        """Rows ``overall`` (every instance weighs the same), then rows ``instance``, each ranked by
-        mean reward.
+        """Rows ``overall`` (instances weighted equally), then rows ``instance``, by mean reward.
 
         A row has ``scope``, ``instance``, ``arms``, ``rank``, ``setting``, ``runs``; for each of
         ``reward``, ``regret``, ``pulls``, ``spent`` the mean over the runs and the 95 % interval
@@ -118,7 +117,7 @@ class Comparison:
         return tools.of_rows(self.table(), units | {"spent": table.cost_unit, "pulls": "pulls"})
 
     def doubts(self) -> list[str]:
-        """Settings whose mean regret a few runs carry, and whether runs are too few, in words."""
+        """Warnings: mean regrets that depend on a few runs, and too few runs."""
         last = self.data["regret"].isel(mark=-1, drop=True)
         texts = []
         for name in self.plan.played.labels:
@@ -171,7 +170,7 @@ class Comparison:
         }
 
     def picture(self) -> bytes:
-        """The mean regret against the money spent; a band covers its whole curve with 95 %."""
+        """Plot the mean regret against the money spent, with 95 % bands for whole curves."""
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
@@ -197,19 +196,17 @@ class Comparison:
     def save(
         self, folder: str | os.PathLike[str], about: Mapping[str, Any] | None = None
     ) -> list[Path]:
-        """Write ``regret.png``, ``table.csv`` and ``run.json``, each whole, into a folder, which is
-        made if missing; more entries ``about`` go into ``run.json``.
-        """
+        """Write ``regret.png``, ``table.csv`` and ``run.json`` (with ``about``) into a folder."""
         put_all(folder, {**self.numbers(about), "regret.png": self.picture()})
         return [Path(folder) / name for name in FILES]
 
     def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:
-        """The files without a picture; more entries ``about`` go into ``run.json``."""
+        """The contents of the files other than the picture; ``about`` goes into ``run.json``."""
         run = json.dumps({**(about or {}), **self.about()}, indent=2) + "\n"
         return {"run.json": run.encode(), "table.csv": self.csv().encode()}
 
     def about(self) -> dict[str, Any]:
-        """Everything needed to repeat the comparison: what goes into ``run.json``."""
+        """Everything needed to repeat the comparison, for ``run.json``."""
         from jaxbandits import __version__
 
         plan, table = self.plan, self.plan.table
@@ -245,7 +242,7 @@ class Comparison:
 
 
 def put_all(folder: str | os.PathLike[str], contents: Mapping[str, bytes]) -> list[Path]:
-    """Write files into a folder, which is made if missing, each put in place whole; their paths."""
+    """Write files into a folder, created if missing, each whole or not at all; return the paths."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         tools.write_whole(Path(folder) / name, lambda file, content=content: file.write(content))
@@ -264,8 +261,7 @@ def compare(
     progress: bool | str = False,
     **options: Any,
 ) -> Comparison:
-    """Spend the budget on every instance of an arms file with every policy setting, many times, and
-    rank them.
+    """Simulate policies that spend a budget on each instance of an arms file, and rank them.
 
     A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by
     the chosen noise, so that their means are those of the file; where the file has counts or is a

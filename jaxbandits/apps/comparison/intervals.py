@@ -1,4 +1,4 @@
-"""How sure a file is of its arms' means: intervals of rates, of costs, and of cost per result."""
+"""Intervals for the means of a file's arms: rates, costs, and cost per result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _alone(value: float) -> Estimate:
 
 
 def estimates(instance: Instance) -> list[tuple[Estimate, Estimate, Estimate]]:
-    """Of each arm: reward per pull, cost per pull, cost per reward; as in the file, without prior.
+    """Reward per pull, cost per pull and cost per reward of each arm, from the file, no prior.
 
     ``low`` and ``high`` are NaN where the file cannot say (totals alone tell nothing of a cost's
     spread).
@@ -82,7 +82,7 @@ def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimat
 
 
 def interval_names(instance: Instance) -> list[str]:
-    """Which intervals :func:`estimates` has."""
+    """The names of the intervals that :func:`estimates` computes."""
     evidence = instance.evidence
     if evidence.clicks is None:
         return []

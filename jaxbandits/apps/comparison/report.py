@@ -1,6 +1,4 @@
-"""What a comparison says: Markdown of its Dataset, for the terminal and for ``report.html``; and the
-files beside it.
-"""
+"""A comparison as Markdown, for the terminal and ``report.html``, and the files beside it."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _EVERY = 2000  # rows of a table on the page, so that it opens at once
 
 
 def markdown(answer: Answer, rows: int = 12) -> str:
-    """An answer as Markdown, with so many rows of each table: what comes first is the answer.
+    """An answer as Markdown, the conclusion first, with at most so many rows per table.
 
     Example:
         >>> from jaxbandits.apps.comparison import answer_of, markdown
@@ -310,7 +308,7 @@ def _range(values: Sequence[float], form: str) -> str:
 
 
 def results_picture(answer: Answer) -> bytes:
-    """What the best setting and the splits bring, against the money spent."""
+    """Plot what the best setting and the splits earn against the money spent."""
     import xarray
 
     comparison, baselines = answer.comparison, answer.baselines
@@ -335,7 +333,7 @@ def results_picture(answer: Answer) -> bytes:
 
 
 def page_of(text: str, picture: bytes, command: str = "") -> str:
-    """``report.html``: one page that needs nothing else, of the Markdown and the picture."""
+    """``report.html``: the Markdown and the picture in one self-contained page."""
     import jinja2
 
     from jaxbandits import __version__
@@ -371,7 +369,7 @@ def _html(block: str) -> str:
 
 
 def answer_files(answer: Answer, command: str = "") -> dict[str, bytes]:
-    """A table of the arms, all numbers, the picture and the page, by file name."""
+    """The files by name: a table of the arms, all numbers, the picture and the page."""
     picture = results_picture(answer)
     facts = _plain(answer.data.to_dict()) | {"warnings": answer.warnings}
     of_arms = [str(x) for x, y in answer.data.items() if y.dims == ("instance", "arm")]
@@ -401,8 +399,7 @@ def write_report(
     command: str = "",
     about: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write the files of :meth:`Comparison.save`, ``report.html``, ``results.png``, ``arms.csv``
-    and ``answer.json``.
+    """Write the page, picture and tables of an answer and the files of :meth:`Comparison.save`.
 
     Example:
         >>> from jaxbandits.apps.comparison import answer_of, write_report

@@ -1,4 +1,4 @@
-"""A policy that serves requests: any number of threads and processes, one file, budgets that renew.
+"""A live agent: any number of threads and processes, one file, budgets that renew.
 
 Every call is one transaction of SQLite on the agent's file (:mod:`jaxbandits.apps.live.ledger`), so
 it has happened wholly or not at all, and the next call of whatever process goes on from there.
@@ -59,7 +59,7 @@ class Ticket:
 
 
 class Agent:
-    """Requests in flight and budgets that renew, decided as the simulator decides them.
+    """Chooses arms for live requests within renewing budgets, as the simulator does.
 
     Any number of threads may share an agent, and any number of processes may make one of the same
     file. Money is whole billionths of the currency, as written: bounds and costs are rounded up,
@@ -149,7 +149,7 @@ class Agent:
 
     @classmethod
     def load(cls, file: Any, *, policy: Policy | None = None, **options: Any) -> Agent:
-        """The agent of a file that is there, on the terms in it: to show its numbers, say.
+        """Open the agent of an existing file with the terms stored in it, to read its numbers, say.
 
         Args:
             file, policy: its place; needed for a class of your own alone.
@@ -295,7 +295,7 @@ class Agent:
         request: Any = None,
         context: Any = None,
     ) -> Any:
-        """Decide about a request, or about ``n``: a :class:`Ticket` each.
+        """Choose an arm for a request, or for ``n``; returns a :class:`Ticket` for each.
 
         None where no arm can serve, or where the policy keeps the money for later requests. An arm
         serves unless it left, is set aside, or a budget that pays for it cannot pay what it holds,
@@ -321,8 +321,7 @@ class Agent:
         return tickets[0] if n is None else tickets
 
     def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any) -> None:
-        """The outcome of a request, once for each, in any order; money that was held and not spent
-        is free again.
+        """Report the outcome of a request, once, in any order; unspent reserved money is released.
 
         It is booked in the period of the decision, also where the request was given up
         (:meth:`expire`); then its reward is learnt unless the request was learnt as a failure. A
@@ -338,8 +337,7 @@ class Agent:
         self._settle("learn", ticket, reward, cost)
 
     def fail(self, ticket: Ticket | int, *, cost: Any = None) -> None:
-        """The request failed: reward 0 is learnt, and its cost, if that is known; the rest is free
-        again.
+        """Report a failed request: reward 0 and its cost, if known, are learned; the rest is freed.
 
         An arm that fails again and again is set aside (:class:`Breaker`).
 
@@ -350,7 +348,7 @@ class Agent:
         self._settle("fail", ticket, 0.0, cost)
 
     def cancel(self, ticket: Ticket | int) -> None:
-        """The request was never sent: nothing is learnt, and what was held for it is free again.
+        """Report a request that was never sent: nothing is learned, reserved money is released.
 
         One that was sent and failed is for :meth:`fail`; if it is cancelled instead, the failing
         arm is chosen on.
@@ -380,8 +378,7 @@ class Agent:
             ledger.settle(self._time(ledger), do, request, reward, cost)
 
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
-        """Give up requests that were decided more than so many seconds ago: they are charged as
-        ``lost`` says.
+        """Stop waiting for requests older than so many seconds, and charge them by ``lost``.
 
         An answer that comes after all may still be told (:meth:`learn`), until the request is twice
         as old: then it is forgotten, and an answer is :class:`Settled`.
@@ -411,7 +408,7 @@ class Agent:
     # --- arms and terms ----------------------------------------------------------------------------------------
 
     def change(self, **terms: Any) -> None:
-        """Other terms from now on, all or none; what is not given stays.
+        """Change terms from now on, all of those given or none; the others stay.
 
         What a period was charged stays with the budget's name; under another name, or with another
         period, a budget begins with what open requests hold. A policy of the same kind, with other
@@ -445,7 +442,7 @@ class Agent:
     # --- money and time ----------------------------------------------------------------------------------------
 
     def left(self, caller: str | None = None) -> dict[str, float]:
-        """What each budget may still spend in this period, by name; below 0 where it is overspent.
+        """What each budget may still spend in this period, by name; below 0 if it is overspent.
 
         With a ``caller`` also of that caller's budgets; requests, where it is a budget of these.
         """
@@ -457,12 +454,12 @@ class Agent:
         return rest
 
     def charged(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """What each budget paid or holds, by its name and by the time at which the period began."""
+        """What each budget has paid or reserved, by its name and the start of the period."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[0]
 
     def overspent(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """By how much periods paid more than their grants, as :meth:`charged` has them."""
+        """By how much periods were overspent, in the form of :meth:`charged`."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[1]
 
@@ -478,8 +475,7 @@ class Agent:
             return list(map(self._ticket, rows))
 
     def statistics(self) -> dict[str, Any]:
-        """The agent's statistics as plain numbers: whole counts of all time, and money of
-        this period.
+        """The agent's statistics as plain numbers: counts of all time, and money of this period.
 
         Of each arm: ``pulls`` (known costs), mean ``reward`` and ``cost`` with standard errors,
         ``open``, ``lost`` and ``failed`` requests, costs ``above`` the bound, the ``bound``, what a

@@ -1,4 +1,4 @@
-"""Reading an agent's file: its events, an audit, how likely each decision was."""
+"""Reading an agent's file: its events, an audit, the probability of each decision."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]
 
 
 def events(file: Any) -> Iterator[dict[str, Any]]:
-    """All events that an agent's file keeps, in order, whoever writes it now; an InputError of others.
+    """All events stored in an agent's file, in order, even while agents write to it.
 
     Each is a dict: its number ``n``, what happened (``do``: ``choose``, ``learn``, ``fail``,
     ``cancel``, ``expire``, ``forget``, ``clock`` or ``terms``) at ``t``, and the ``id`` of the
@@ -105,7 +105,7 @@ def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[Serv
 
 
 def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
-    """Decide again what a file says was decided, from the first state on that is kept.
+    """Recompute all decisions in a file, from the first stored state on, and report differences.
 
     Args:
         file: that of an agent (else an InputError), which may go on meanwhile; nothing is written.
@@ -142,8 +142,7 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
 def propensities(
     file: Any, *, policy: Policy | None = None, samples: int = 1000, seed: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """How likely each decision was when it was made: what an estimate of another policy's value
-    divides by.
+    """The probability of each decision when it was made, for off-policy estimates.
 
     It is exact for policies that draw an arm by its logits (``SoftElim``, ``SoftIndex``, …) or by
     weights (``FixedSplit``). For others, such as ``BudgetedThompson``, it is the share of
