@@ -1,5 +1,4 @@
-"""What every room stands on: exact ticks, addressed draws, arm statistics, specs, and the protocol
-of the three nouns.
+"""The core: exact ticks, addressed draws, arm statistics, specs, and the protocol.
 
 Authors of policies, environments and constraints import from here.
 """

@@ -42,7 +42,7 @@ World = FiniteArms | RequestTable
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Supply:
-    """What is for sale: in the time of the budget, which is twice the file's for twice its money."""
+    """What is for sale during a run, which lasts twice the file's time for twice its money."""
 
     growth: float | None  # how many times what it sold in the file an arm sells; None: no limit
     reason: str = ""  # in that case the reason, unless it was asked for
