@@ -35,8 +35,7 @@ def exploration(arms: Arms) -> jax.Array:
 
 @pytree
 class UCBSCPlus(IndexPolicy):
-    """UCB-SC+: the largest ratio r/c in a disc around (c̄, r̄) of squared radius β, the Pinsker
-    form of KL-UCB-SC+.
+    """UCB-SC+: the largest ratio r/c in a disc around (c̄, r̄); the Pinsker form of KL-UCB-SC+.
 
     .. math:: \\frac{\\bar r_k + a_k \\bar c_k}{\\bar c_k - a_k \\bar r_k}, \\qquad
         a_k = \\sqrt{\\frac{\\beta_k}{\\bar r_k^2 + \\bar c_k^2 - \\beta_k}}, \\qquad
