@@ -1,7 +1,7 @@
-"""What policies would have earned on decisions that were logged, until a budget ends.
+"""Estimate from logged decisions what other policies would have earned within a budget.
 
-:func:`replay` walks a :class:`Log` with policies that learn: a row counts where the policy takes
-the logged arm. :func:`off_policy` estimates a rule that does not learn, from all rows.
+:func:`replay` evaluates policies that learn: a row of the :class:`Log` counts if the policy chooses
+the logged arm. :func:`off_policy` evaluates a rule that does not learn, from all rows.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ _IMPLAUSIBLE = 5.0  # standard errors
 
 @dataclasses.dataclass(frozen=True)
 class Log:
-    """Decisions that were made and what they brought, one row each; make one with :meth:`of`.
+    """Logged decisions and their outcomes, one per row; make one with :meth:`of`.
 
     Attributes:
         action: the arm of each row, ``i32[N]``, a position in ``arms``.
         reward, cost: in [0, 1], ``f64[N]``; costs of several resources ``[N, d]``.
         propensity: the probability with which the arm was taken, ``f64[N]``.
         arms: the names of the K arms.
-        context: what was known before the decision, ``f32[N, d]`` or ``[N, K, d]``; None: nothing.
-        available: which arms could be taken, ``bool[N, K]``; None: all.
+        context: the context of each decision, ``f32[N, d]`` or ``[N, K, d]``, or None.
+        available: which arms could be chosen, ``bool[N, K]``; None: all.
     """
 
     action: np.ndarray
@@ -88,23 +88,23 @@ class Log:
         available: Any = None,
         arms: int | Sequence[Any] | None = None,
     ) -> Self:
-        """A log from arrays, or columns of a DataFrame.
+        """A log from arrays, or from columns of a DataFrame.
 
         Args:
             action: the arm of each row, ``[N]``: names, or numbers from 0.
-            reward: in [0, 1], ``[N]``, or yes and no; divide by the largest.
-            cost: in [0, 1], ``[N]``, or ``[N, d]`` for d resources; a number for all rows. What the
-                costs are divided by, budgets are, too.
+            reward: in [0, 1] (divide by the largest), ``[N]``, or booleans.
+            cost: in [0, 1], ``[N]``, or ``[N, d]`` for d resources; or one number for all rows.
+                Divide budgets by the same number as costs.
             propensity: the probability of the logged arm, ``[N]``; or those of all arms, ``[N, K]``;
-                or ``"uniform"``: every arm that was available had the same.
+                or ``"uniform"``, the same for every available arm.
             context: ``[N, d]``, or ``[N, K, d]`` with a row for each arm, on a scale near 1.
-            available: which arms could be taken, ``[N, K]``.
+            available: which arms could be chosen, ``[N, K]``.
             arms: K, or the names of all arms in their order; default those that occur, sorted.
 
-        Columns are taken row by row as they stand; an index of a DataFrame is not looked at.
+        Columns are matched by position; the index of a DataFrame is ignored.
 
         Raises:
-            InputError: columns of unequal length, numbers out of range, an arm that is none of
+            InputError: columns of unequal length, numbers out of range, an arm that is not in
                 ``arms`` or was not available, probabilities of a row that do not sum to 1.
 
         Example:
@@ -234,7 +234,7 @@ def _propensities(
 
 @pytree
 class LoggedArms(CountedArms):
-    """Rows of a log as a world: whatever is pulled brings what the row says."""
+    """Rows of a log as an environment: every pull has the outcome of the row."""
 
     # :func:`replay` hands over one row at a time, and drops the rounds in which another arm was
     # pulled.
@@ -269,23 +269,23 @@ class LoggedArms(CountedArms):
         return self.counted(state, action), outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """As the log estimates them."""
+        """The means estimated from the log."""
         return ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
 
     def listed_costs(self) -> np.ndarray | None:
         return listed(self.cost, 0 if self.resources is None else 1)
 
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Any:
-        """None: a log has no optimum to compare with."""
+        """Unknown: a log has no optimum to compare with."""
         return {"moving": unknown}
 
 
 @pytree
 class AsLogged(Plan):
-    """Who wrote the log: every row counts."""
+    """The policy that wrote the log: every row counts."""
 
     def check(self, spec: Any) -> None:
-        """Costs are not read, so there may be several."""
+        """Accepts several costs, since it does not use them."""
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         return state, jnp.argmax(view.available).astype(jnp.int32)
@@ -361,7 +361,7 @@ def replay(
     parts: int | None = None,
     marks: int | Sequence[float] = 50,
 ) -> Result:
-    """What policies that learn would have earned on this log, each run until its budget ends.
+    """Estimate what policies that learn would have earned on this log within a budget.
 
     A run walks the rows in a random order. At each it decides; where it takes the logged arm, the
     row counts: it is paid, booked, learnt, and the next round begins. All other rows are passed by
@@ -485,7 +485,7 @@ def replay(
 
 @dataclasses.dataclass(frozen=True)
 class RuleValue:
-    """What a rule earns under a constraint, as a log tells.
+    """What a rule earns under a constraint, estimated from a log.
 
     Attributes:
         value, low, high: the estimate and its interval.
@@ -525,7 +525,7 @@ def off_policy(
     model: Any = None,
     level: float = 0.95,
 ) -> RuleValue:
-    """What a rule that does not learn would have earned, from all rows of a log.
+    """Estimate what a rule that does not learn would have earned, from all rows of a log.
 
     With :math:`w_i = \\pi(a_i | x_i) / p_i`, q̂ a model of means, and v the reward or a cost, a
     round brings

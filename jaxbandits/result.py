@@ -1,4 +1,4 @@
-"""What a simulation gives back: exact ledgers at marks, labelled views of them, save and load."""
+"""The result of a simulation: exact ledgers at marks, labelled views, save and load."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _JSON |= {kind.__name__: kind for kind in (str, int, float)}
 
 @dataclasses.dataclass(frozen=True)
 class About:
-    """What was run. A field is empty where the file of an earlier version does not say it.
+    """What was run. Fields missing from a file of an earlier version are empty.
 
     Attributes:
         parameters: of each setting: its ``policy`` (the class's name) and its parameters that are
@@ -95,7 +95,7 @@ class About:
 
     @property
     def engine(self) -> str:
-        """The engines that were used, each once."""
+        """The names of the engines that were used."""
         return " and ".join(dict.fromkeys(self.engines))
 
     def as_json(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class About:
 
     @staticmethod
     def from_json(record: Any) -> About:
-        """What :meth:`as_json` returned, in any version; ValueError if it is no such record."""
+        """Read a record of :meth:`as_json`, of any version; ValueError if it is not one."""
         if not isinstance(record, dict):
             raise ValueError(f"its about is {quoted(record)}, no record")
         fields: dict[str, Any] = {}
@@ -138,11 +138,11 @@ class Result(Shown):
         ended: how each lane ended, ``i32[setting, instance, replicate]``, see
             :class:`~jaxbandits.Status`.
         final: final values of the environment, e.g. ``pulls`` ``[setting, instance, replicate,
-            arm]``, and what policies tell in the end. Settings whose policy does not tell a value
-            have NaN there.
-        best_rate: best reward per unit of the clock, ``f64[instance]``, over the whole run; NaN
-            where it is not known. Of a world whose best rate changes, ``ledger`` holds what could
-            have been gained by each mark.
+            arm]``, and values that policies report at the end. Settings whose policy does not
+            report a value have NaN.
+        best_rate: best reward per unit of the clock, ``f64[instance]``, over the whole run; NaN if
+            unknown. For an environment whose best rate changes, ``ledger`` has what could have been
+            earned by each mark.
         settings, instances, replicates, marks: the labels of the axes. Instances are numbers (their
             ids), unless they were named.
         about: what was run: parameters, constraint, key, versions.
@@ -188,7 +188,7 @@ class Result(Shown):
         return ResultPlots(self)
 
     def sel(self, **parameters: Any) -> Result:
-        """The settings with these parameters, as a result.
+        """Select the settings with these parameters, as a result.
 
         Args:
             parameters: ``policy`` (the class's name) and values of parameters, one or a list of
@@ -221,12 +221,12 @@ class Result(Shown):
         return dataclasses.replace(pick(self, settings=rows), about=about)
 
     def provenance(self) -> Provenance:
-        """What the appendix of a paper needs, to repeat this and to see that it is the same.
+        """A record for a paper's appendix: all that is needed to repeat and verify this result.
 
         A dict of plain JSON: ``about`` (policies with their parameters and engines, how the
         environment was made and a digest of its numbers, constraint, key, versions, digests of all
-        source, machine, seconds), the sizes of the axes, and ``digest``, of all exact accounts. Who
-        has the same digest has the same numbers, to the tick.
+        source, machine, seconds), the sizes of the axes, and ``digest``, of all exact accounts.
+        Equal digests mean equal numbers, to the tick.
 
         ``.text()`` is a paragraph, ``.rows()`` the same by title, for a table.
 
@@ -253,8 +253,8 @@ class Result(Shown):
 
         Columns: the four labels (``mark``: share of the clock), ``policy`` and its parameters;
         ``regret``, ``realised_regret`` and ``reward`` in the environment's unit of reward,
-        ``spent`` in its unit of cost, ``rounds`` played so far, and ``status``, how the run ended.
-        ``.attrs["units"]`` says the same. Pulls per arm have no mark, so they are not in it:
+        ``spent`` in its unit of cost, ``rounds`` so far, and ``status``, how the run ended.
+        ``.attrs["units"]`` has the units. Pulls per arm have no mark, so they are not in it:
         ``result.pulls.to_dataframe()``.
 
         Example:
@@ -296,32 +296,29 @@ class Result(Shown):
 
     @property
     def regret(self) -> xarray.DataArray:
-        """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact totals of
-        conditional means.
+        """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact mean totals.
 
         With money as the clock it is the budgeted regret, with rounds the ordinary one, with
-        several ends (:class:`~jaxbandits.TotalBudget`) that of bandits with knapsacks. At the ends
-        of runs under one constraint means of regret rank policies as means of reward do, up to what
-        one round may bring, and no policy that keeps the constraint has a mean below 0. Where that
-        cannot be had a warning says what ranks instead. In a world that changes it is against one
-        who knows the means of every round
-        (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). Where contexts are sampled the
-        benchmark is an estimate, too (:attr:`benchmark_error`), with a warning where that is more
-        than a tenth of all mean regrets. NaN of lanes that ended as invalid.
+        several ends (:class:`~jaxbandits.TotalBudget`) that of bandits with knapsacks. At the end
+        of runs under one constraint, mean regret ranks policies as mean reward does, up to what one
+        round may earn, and no policy that keeps the constraint has a mean below 0. If that is not
+        guaranteed, a warning says what to rank by instead. In a changing environment the benchmark
+        knows the means of every round (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). For
+        sampled contexts it is an estimate (:attr:`benchmark_error`), with a warning if its error
+        exceeds a tenth of all mean regrets. NaN for lanes that ended as invalid.
         """
         return self._regret("regret", "expected_clock", "expected_reward")
 
     @property
     def fixed_regret(self) -> xarray.DataArray:
-        """Of a world that changes: the regret against the best single arm in hindsight; it may be
-        below 0.
+        """Regret against the best fixed arm in hindsight, in changing environments; can be below 0.
 
-        Of a world with contexts: against the best mixture that sees none of them, whose chance is
+        With contexts: against the best mixture that ignores them, whose standard error is
         :attr:`fixed_benchmark_error`, with the warning of :attr:`regret`.
 
         Raises:
-            InputError: the world does not change (then :attr:`regret` is that), or the benchmark is
-                not known.
+            InputError: the environment does not change (then use :attr:`regret`), or the benchmark
+                is not known.
         """
         if "fixed:expected_clock" not in self.ledger:
             only = "only the results of worlds that change have it"
@@ -330,15 +327,14 @@ class Result(Shown):
 
     @property
     def benchmark_error(self) -> xarray.DataArray:
-        """Standard error of the benchmark of :attr:`regret`, in reward; 0 where it is exact, NaN
-        where nobody knows it.
+        """Standard error of the benchmark of :attr:`regret`, in reward; 0 if exact, NaN if unknown.
 
-        The latter in a ``Piecewise`` world of sampled contexts, which takes the means of its
-        segments as they are (off by some 0.001 a request).
+        It is unknown for a ``Piecewise`` environment of sampled contexts, which takes the means of
+        its segments as exact (off by about 0.001 per request).
 
-        Of contexts without end the benchmark is that of a sample. It is off by the same rate in all
-        lanes of an instance: more lanes do not mend it, no interval over lanes holds it, and from a
-        difference of regrets at one clock it drops out. With ``Rows`` of contexts it is exact.
+        For contexts that are not a table, the benchmark is that of a sample. It has the same error
+        in all lanes of an instance: more lanes do not reduce it, no interval over lanes includes
+        it, and it cancels in a difference of regrets at one clock. ``Rows`` of contexts are exact.
         """
         return self._chance("moving", "benchmark_error")
 
@@ -353,15 +349,14 @@ class Result(Shown):
         return self._array(np.where(error < 0, np.nan, error), name, "reward")
 
     def budget_regret(self, budget: float | np.ndarray) -> xarray.DataArray:
-        """best_rate · budget · mark − (expected reward): against the whole share of a budget, spent
-        or not.
+        """best_rate · budget · mark − (expected reward): regret at shares of the budget.
 
-        In the end this is what a budget could have brought less what it did. Before that the
-        benchmark grows evenly, also where a world changes.
+        At the end it is what the budget could have earned minus what it did. Before that the
+        benchmark grows linearly, also in a changing environment.
 
         Args:
-            budget: the whole clock, in its units: one number, or ``[instance]``. Of several
-                resources the first one's.
+            budget: the whole clock, in its units: one number, or ``[instance]``; with several
+                resources that of the first.
         """
         if (line := doubt_of(self, "budget_regret")) is not None:
             warnings.warn(line, stacklevel=2)
@@ -371,13 +366,13 @@ class Result(Shown):
 
     @property
     def realised_regret(self) -> xarray.DataArray:
-        """best_rate · clock − reward, with what was really drawn: noisier, and it can fall."""
+        """best_rate · clock − reward, from the outcomes themselves: noisier, and it can fall."""
         return self._regret("realised_regret", "clock", "reward")
 
     def _regret(
         self, name: str, clock: str, earned: str, benchmark: str = "moving"
     ) -> xarray.DataArray:
-        """What could have been gained by the time of this clock, minus what was earned."""
+        """What could have been earned by this time of the clock, minus what was earned."""
         if (line := doubt_of(self, name)) is not None:
             warnings.warn(line, stacklevel=3)
         if (possible_ticks := self.ledger.get(f"{benchmark}:{clock}")) is not None:
@@ -387,27 +382,26 @@ class Result(Shown):
         return self._short_of(possible, name, earned)
 
     def _short_of(self, possible: np.ndarray, name: str, earned: str) -> xarray.DataArray:
-        """What could be earned minus what was: the package's only formula of a regret."""
+        """What could have been earned minus what was: the package's only formula for regret."""
         # what broke after a few rounds would have the least regret of all
         possible = np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
         return self._array(possible - ticks.to_units(self.ledger[earned]), name, "reward")
 
     @property
     def reward(self) -> xarray.DataArray:
-        """Reward collected."""
+        """Reward earned."""
         return self._array(ticks.to_units(self.ledger["reward"]), "reward", "reward")
 
     @property
     def spent(self) -> xarray.DataArray:
-        """Money spent (with several resources one more axis, ``resource``)."""
+        """Money spent (with several resources there is another axis, ``resource``)."""
         return self._array(ticks.to_units(self.ledger["spent"]), "spent", "cost")
 
     @property
     def violation(self) -> xarray.DataArray:
-        """Largest amount so far by which the total cost exceeded c·t, over all rounds; exactly 0 if
-        it never did.
+        """The largest excess of the total cost over c·t so far; exactly 0 if there was none.
 
-        Under :class:`~jaxbandits.Renewing` the amount by which a period's budget was exceeded.
+        Under :class:`~jaxbandits.Renewing` it is the excess over a period's budget.
 
         Raises:
             InputError: unless the constraint was :class:`~jaxbandits.AverageCost` or
@@ -443,8 +437,7 @@ class Result(Shown):
         return xarray.DataArray(self.final["pulls"], self._places(), axes, "pulls", units)
 
     def recorded(self, name: str = "pulls") -> xarray.DataArray:
-        """What ``simulate(…, record=(name,))`` recorded, axes ``setting, instance, replicate, mark,
-        arm``.
+        """What ``record=(name,)`` recorded, axes ``setting, instance, replicate, mark, arm``.
 
         Raises:
             InputError: if it was not recorded.
@@ -458,8 +451,7 @@ class Result(Shown):
         return xarray.DataArray(table, self._places(4), (*AXES, "arm")[: table.ndim], name)
 
     def linear(self, values: Any) -> xarray.DataArray:
-        """Σ_k n_k g_k at every mark: any metric that is linear in the pulls, in the unit of
-        ``values``.
+        """Σ_k n_k g_k at every mark: any metric linear in the pulls, in the unit of ``values``.
 
         Exact: values are whole ticks (rounded to the nearest), sums are whole numbers.
 
@@ -491,7 +483,7 @@ class Result(Shown):
         return like.copy(data=ticks.to_units(total)).rename("linear")
 
     def count(self, event: str) -> xarray.DataArray:
-        """How often a named event of the environment happened so far, at every mark.
+        """How often a named event of the environment has occurred, at every mark.
 
         Raises:
             InputError: if the environment has no such event.
@@ -510,8 +502,7 @@ class Result(Shown):
         return xarray.Dataset(views, attrs={"about": json.dumps(self._about())})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one ``.npz`` file (arrays and a JSON manifest, no pickle), whole or
-        not at all.
+        """Write everything to one ``.npz`` file of arrays and a JSON manifest, whole or not at all.
 
         Raises:
             InputError: no file can be written there.
@@ -526,8 +517,7 @@ class Result(Shown):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Result:
-        """Read what :meth:`save` wrote. Files of strangers are safe to open: nothing in them is
-        run.
+        """Read what :meth:`save` wrote; untrusted files are safe, nothing in them is executed.
 
         Raises:
             InputError: if the file is missing, is not such a file, or holds arrays that do not fit
@@ -574,7 +564,7 @@ def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
 
 
 def _with_benchmark(result: Result) -> Result:
-    """The result with what could have been gained by each mark in its ledger."""
+    """The result with what could have been earned by each mark in its ledger."""
     rate = result.best_rate[None, :, None, None]
     ledger = dict(result.ledger)
     for clock in ("clock", "expected_clock"):
@@ -583,7 +573,7 @@ def _with_benchmark(result: Result) -> Result:
 
 
 def join_settings(results: Sequence[Result]) -> Result:
-    """Several policies on the same lanes as one result, one after the other along ``setting``."""
+    """Several policies on the same lanes as one result, concatenated along ``setting``."""
 
     def final(name: str) -> np.ndarray:
         parts = [result.final.get(name) for result in results]
@@ -632,7 +622,7 @@ def _measured_apart(result: Result, possible: np.ndarray | None) -> float:
 
 
 def doubt_of(result: Result, name: str = "regret") -> str | None:
-    """Why means of this regret do not rank policies, in a line; None where they do."""
+    """Why means of this regret do not rank policies, in one line; None if they do."""
     about = result.about
     benchmark = "fixed" if name == "fixed_regret" else "moving"
     possible = result.ledger.get(f"{benchmark}:expected_clock")
@@ -669,7 +659,7 @@ _MOST_SETTINGS = 20
 
 
 class ResultPlots:
-    """``result.plot`` of at most 20 settings: matplotlib figures, also written to ``path``."""
+    """``result.plot``, for at most 20 settings: matplotlib figures, which ``path`` saves."""
 
     def __init__(self, result: Any):
         if len(result.settings) > _MOST_SETTINGS:
@@ -689,21 +679,19 @@ class ResultPlots:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """Mean regret over the clock, over all instances and replicates, with its 95 % interval at
-        each mark.
+        """Plot mean regret over the clock, with a 95 % interval at each mark.
 
         Args:
-            over: what the interval is about (:func:`~jaxbandits.statistics.mean`): ``"replicate"``,
-                further runs of these very instances; or ``"instance"``, further instances of the
-                same kind, as papers mostly show.
-            settings: labels of those to draw, in this order, or what to call each: ``{label:
-                name}``.
-            title: over the picture: ``""`` for none, where a caption says it; else of what the
-                curves are means, and by name what is doubtful about their intervals
-                (:mod:`jaxbandits.statistics`), or about the benchmark
-                (:attr:`Result.benchmark_error`).
-            ax: of a figure of your own, to draw into; its size and its file are yours.
-            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
+            over: the unit of the interval (:func:`~jaxbandits.statistics.mean`): ``"replicate"``
+                for more runs of these instances, or ``"instance"`` for more instances of the
+                same kind, as in most papers.
+            settings: labels of the settings to plot, in this order, or ``{label: name}`` to rename
+                them.
+            title: above the plot: ``""`` for none. The default says what the curves are means of,
+                and names what is in doubt about their intervals (:mod:`jaxbandits.statistics`) or
+                about the benchmark (:attr:`Result.benchmark_error`).
+            ax: axes of your own figure to draw into; you set its size and save it.
+            path: a file to write as well, ending in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
         Example:
@@ -749,13 +737,13 @@ class ResultPlots:
     def distribution(
         self, *, path: str | os.PathLike[str] | None = None, width: float | str | None = None
     ) -> Figure:
-        """What share of the runs ended with at least a given regret: heavy tails show at the right.
+        """Plot the share of runs with at least a given regret, which shows heavy tails.
 
         Args:
             path, width: as in :meth:`regret`.
 
         Raises:
-            InputError: one run of each setting, which has no distribution.
+            InputError: there is only one run of each setting, which has no distribution.
         """
         final = self._result.regret.values[..., -1]
         if final[0].size < 2:

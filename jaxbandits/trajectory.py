@@ -1,4 +1,4 @@
-"""One lane, round by round: a scan over the engine's round, to jit, vmap and differentiate."""
+"""One run, round by round, as a pure function to jit, vmap and differentiate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Trajectory", "rollout"]
 
 
 class Trajectory(NamedTuple):
-    """A lane, every array ``[round, …]``.
+    """One run, every array ``[round, …]``.
 
     Attributes:
         action: what the policy did.
@@ -52,8 +52,7 @@ def rollout(
     replicate: Any = 0,
     max_rounds: int | None = None,
 ) -> Trajectory:
-    """The first ``rounds`` rounds of one lane, with the bits of :func:`~jaxbandits.simulate` for
-    the same ids.
+    """The first ``rounds`` rounds of one run, with the bits of :func:`~jaxbandits.simulate`.
 
     A masked ``lax.scan``: a pure function of the policy's leaves, ``key``, ``instance`` and
     ``replicate``, any of which may be traced. For thousands of lanes, or until all budgets are

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["FAMILIES", "Problem", "Tuned", "fixed_problem", "random_problem", "tune"]
 
 Problem = Callable[[Any, int], tuple[Environment, Constraint]]
-"""``problem(key, count)``: ``count`` fresh instances of a distribution, and their constraint."""
+"""``problem(key, count)`` draws ``count`` instances, and returns them with their constraint."""
 
 
 FAMILIES = {
@@ -48,17 +48,16 @@ FAMILIES = {
     "generalised-bernoulli": random_generalised_bernoulli,
     "beta": random_beta,
 }
-"""The families of :func:`random_problem` by name."""
+"""The families of :func:`random_problem`, by name."""
 
 
 def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
-    """The random instances of the ω-UCB paper: budget = ``budget`` times the smallest mean cost of
-    the instance.
+    """The random instances of the ω-UCB paper, with ``budget`` in units of the least mean cost.
 
     Args:
         family: ``"bernoulli"`` (S-Br), ``"generalised-bernoulli"`` (S-GBr) or ``"beta"`` (S-Bt).
         arms: K of every instance.
-        budget: in units of the cheapest arm's mean cost, i.e. how many pulls of it could be paid.
+        budget: in units of the cheapest arm's mean cost, i.e. how many pulls of it are affordable.
 
     Example:
         >>> import jax
@@ -80,7 +79,7 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
 
 
 def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
-    """Instances drawn at random, with replacement, of an environment; one constraint for all.
+    """Instances drawn with replacement from an environment, with one constraint for all.
 
     Example:
         >>> import jax
@@ -110,7 +109,7 @@ FILES = ("path.png", "run.json")
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """What :func:`tune` found.
+    """The result of :func:`tune`.
 
     Attributes:
         policy: with ``values``.
@@ -179,7 +178,7 @@ class Tuned:
     def save(
         self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None
     ) -> list[Path]:
-        """Write run.json, which is all but the policy and what ``about`` adds, and path.png."""
+        """Write path.png and run.json, which has everything but the policy, and ``about``."""
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
         facts = {name: x for name, x in vars(self).items() if name != "policy"}
@@ -194,7 +193,7 @@ class Tuned:
     def picture(
         self, *, path: str | os.PathLike[str] | None = None, width: float | str | None = None
     ) -> Figure:
-        """The path of every parameter, and by how much what was compared is worse than the tuned value.
+        """Plot the path of every parameter, and how much worse the compared values are.
 
         Bars are the paired intervals of these differences: one that leaves out 0 is clear.
 
@@ -272,16 +271,16 @@ def tune(
     fresh: int = 200,
     **options: Any,
 ) -> Tuned:
-    """Descend ln(parameters) along the gradient of ln E[regret], with fresh instances and fresh
-    worlds in every step.
+    """Tune parameters by gradient descent on ln E[regret] in ln(parameters), with fresh instances.
 
-    With x = ln(parameters), a step moves x against ∇_x E[R(eˣ)] / E[R(eˣ)], as the optimiser says.
+    Each step draws new instances and moves x = ln(parameters) against ∇_x E[R(eˣ)] / E[R(eˣ)], by
+    the optimiser's rule.
 
     A randomised policy is differentiated by its own score (``gradients.policy_score``), any other
-    by antithetic Gaussian smoothing (``gradients.smoothed``), each instance with a direction of its
-    own. The tuned value is the geometric mean of the second half of the path. It is then played,
-    with the start and the best grid value, on instances that none of them has seen, all in the same
-    worlds; where one of these is clearly better, it is the result.
+    by antithetic Gaussian smoothing (``gradients.smoothed``), with a separate direction for each
+    instance. The tuned value is the geometric mean of the second half of the path. It is then
+    compared with the start and the best grid value on new instances, with the same random numbers;
+    if one of these is clearly better, it is the result.
 
     Args:
         policy: where to start; its parameters named must be above 0 and scalar.

@@ -19,7 +19,7 @@ from jaxbandits.oracles import bounds
 from jaxbandits.policies import RCUCB, SUAK, OmegaStarUCB, OmegaUCB
 
 Bound = tuple[Callable[..., Any], dict[str, np.ndarray], str]
-"""A function of one instance, its arguments by name with a leading instance axis, and the theorem."""
+"""(bound for one instance, its named arguments with a leading instance axis, the theorem)."""
 
 
 @of_numbers
@@ -31,8 +31,7 @@ def estimate(
     wrt: str | Sequence[str],
     key: Any = None,
 ) -> GradientEstimate:
-    """Value and gradient of the regret *bound* of a policy. Nothing is simulated, nothing is
-    random.
+    """Value and gradient of a policy's closed-form regret *bound*, without simulation.
 
     =========== ============================ ================== ======================================
     policy      environment, constraint      theorem            wrt

@@ -1,4 +1,4 @@
-"""What all estimators share: what they return, what they reject, how they simulate and sum up."""
+"""Shared by all estimators: their result, checks, simulation and sums."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class GradientEstimate(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Runs, and what they say of the parameters of an instance.
+    """Runs, and their scores by the parameters of an instance.
 
     Attributes:
         regret: ``[setting, instance, replicate]``.
@@ -88,7 +88,7 @@ class Scores(NamedTuple):
 
 
 def of_numbers(estimate: Callable[P, R]) -> Callable[P, R]:
-    """The estimator, which refuses arguments that are traced, and runs as ever where none is."""
+    """Decorator: the estimator refuses traced arguments, and otherwise runs as usual."""
     names = tuple(inspect.signature(estimate).parameters)
 
     @functools.wraps(estimate)
@@ -102,12 +102,12 @@ def of_numbers(estimate: Callable[P, R]) -> Callable[P, R]:
 
 
 def beside_null(environment: Environment) -> Environment:
-    """The world without its null arm, if it has one."""
+    """The environment without its null arm, if it has one."""
     return environment.arms if isinstance(environment, WithNullArm) else environment
 
 
 def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
-    """The arms, beside a null arm or not, if their outcomes have a density in the named parameters."""
+    """The arms, without a null arm, if their outcomes have a density in the named parameters."""
     arms = beside_null(environment)
     if not isinstance(arms, FiniteArms):
         must = "FiniteArms, or ContextualArms for score_function"
@@ -130,11 +130,10 @@ def check_replicates(replicates: Any, baseline: str = "none") -> None:
 
 
 def next_kink(arms: FiniteArms, constraint: Constraint, names: Sequence[str]) -> dict[str, Any]:
-    """By how much the nearest of the named means must move, alone, until another arm is the best,
-    ``[I]`` under the name ``"next_kink"``.
+    """``"next_kink"``, ``[I]``: the least change of one named mean that makes another arm the best.
 
-    There the regret has a kink, and differences that reach across it are no slopes. Nothing where
-    the benchmark is not one arm.
+    There the regret has a kink, and differences across it are not slopes. Empty if the benchmark is
+    not one arm.
     """
     if arms.resources is not None or not isinstance(constraint, (Horizon, TotalBudget)):
         return {}
@@ -164,8 +163,7 @@ def play_copies(
     copies: int = 1,
     **options: Any,
 ) -> tuple[Result, np.ndarray, int]:
-    """Runs to the end of the clock on ``copies`` of every instance, side by side: row ``i·copies +
-    j`` is a copy of i.
+    """Runs to the end of the clock on ``copies`` of each instance; row ``i·copies + j`` copies i.
 
     Gives the result, the regret ``[setting, instance·copies, replicate]``, and the rounds played.
     """
@@ -200,7 +198,7 @@ _CARRIED = 15  # degrees of freedom below which ± 1.96 standard errors covered 
 
 
 def warn_of_few(name: str, samples: np.ndarray) -> None:
-    """Warn if few of n runs carry a standard error: freedom 2n/(κ − 1), κ their kurtosis."""
+    """Warn if few of n runs determine a standard error: freedom 2n/(κ − 1), κ their kurtosis."""
     square = (samples - samples.mean(axis=2, keepdims=True)) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = 2 * samples.shape[2] / ((square**2).mean(axis=2) / square.mean(axis=2) ** 2 - 1)
@@ -228,7 +226,7 @@ def estimated(
 def certain(
     value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any
 ) -> GradientEstimate:
-    """A :class:`GradientEstimate` in which nothing is random."""
+    """A :class:`GradientEstimate` without standard errors."""
     for name, slopes in gradient.items():
         refuse_endless(name, slopes, "places")
     none = {name: np.zeros_like(x) for name, x in {**gradient, "value": value}.items()}
@@ -252,7 +250,7 @@ def centred(regret: np.ndarray, baseline: str, axis: int = -1) -> np.ndarray:
 
 
 class Watching(Around):
-    """Acts as its inner ``policy``, whose state is the field ``policy`` of a NamedTuple."""
+    """Chooses as its inner ``policy``, whose state is the field ``policy`` of a NamedTuple."""
 
     def status(self, state: Pytree) -> jax.Array:
         return self.policy.status(state.policy)
@@ -262,18 +260,18 @@ class Watching(Around):
         return state._replace(policy=inner)
 
     def own_key(self, key: jax.Array) -> jax.Array:
-        """The key that the inner policy sees."""
+        """The key for the inner policy."""
         return key
 
 
 def scale(values: Any) -> Any:
-    """A parameter's own size, 1 for 0: slopes by shares of it are the same in every unit."""
+    """A parameter's scale, 1 for 0; slopes relative to it are the same in every unit."""
     size = abs(values)
     return size + (size == 0)
 
 
 def moved(policy: Policy, paths: Sequence[str], shares: jax.Array) -> Policy:
-    """The policy, each parameter moved by a share of its :func:`scale`."""
+    """The policy with each parameter moved by a share of its :func:`scale`."""
     values = [get(policy, path) for path in paths]
     steps = [v + scale(v) * share for v, share in zip(values, shares, strict=True)]
     return put(policy, dict(zip(paths, steps, strict=True)))
@@ -306,13 +304,13 @@ def reported(name: str, total: FloatSum) -> dict[str, jax.Array]:
 
 
 def read(result: Result, name: str) -> np.ndarray:
-    """Host: what :func:`reported` gave, float64."""
+    """Host: the sums reported by :func:`reported`, float64."""
     whole, rest = (np.asarray(result.final[f"{name}_{x}"], np.float64) for x in FloatSum._fields)
     return whole + rest
 
 
 def by_parameter(policy: Policy, paths: Sequence[str], slopes: np.ndarray) -> np.ndarray:
-    """Slopes ``[setting, …, parameter]`` by shares of :func:`scale` as slopes by the parameters."""
+    """Slopes by the parameters, from slopes ``[setting, …, parameter]`` relative to the scale."""
     for i, path in enumerate(paths):
         refuse_endless(path, slopes[..., i])
         size = scale(np.asarray(get(policy, path), np.float64))

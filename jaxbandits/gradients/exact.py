@@ -36,8 +36,7 @@ def estimate(
     key: Any = None,
     most_rounds: int = 24,
 ) -> GradientEstimate:
-    """Exact expected regret and gradient of a few Bernoulli arms in few rounds, by dynamic
-    programming in float64.
+    """Exact regret and gradient for a few Bernoulli arms and rounds, by dynamic programming.
 
     Args:
         policy: one setting of an index policy that chooses by its score alone, or of a randomised
@@ -96,8 +95,7 @@ def estimate(
 
 
 def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
-    """A policy as the oracles take it: probabilities of arms, and their derivatives by parameters
-    (full names).
+    """A policy for the oracles: probabilities of arms and their derivatives by named parameters.
 
     An index policy is asked in float32, as the engines do, and splits ties evenly; a randomised one
     in float64.

@@ -31,7 +31,7 @@ class Watched(NamedTuple):
 
 @pytree
 class ScoredPolicy(Watching):
-    """Acts as ``policy`` with draws of its own, and adds up ∂ ln p(action) by its parameters."""
+    """Chooses as ``policy``, with separate draws, and sums ∂ ln p(action) by its parameters."""
 
     policy: Policy = leaf()
     run: Any = leaf(integer=True)
@@ -77,8 +77,7 @@ def estimate(
     runs: int = 2,
     **options: Any,
 ) -> GradientEstimate:
-    """Unbiased gradient of a randomised policy's expected regret with respect to its parameters
-    (REINFORCE).
+    """Unbiased gradient of a randomised policy's regret with respect to its parameters (REINFORCE).
 
     .. math:: \\nabla_\\theta E[f] = E\\Big[(f - b) \\sum_{t \\le T} \\nabla_\\theta \\ln p_\\theta(a_t | h_t)\\Big],
 
@@ -148,8 +147,7 @@ def play_runs(
     runs: int,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and the rounds
-    played.
+    """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and rounds.
 
     Raises:
         InputError: a score that is not finite.

@@ -37,7 +37,7 @@ def estimate(
     baseline: str = "leave_one_out",
     **options: Any,
 ) -> GradientEstimate:
-    """Unbiased gradient of the expected regret with respect to the instance's own parameters.
+    """Unbiased gradient of the expected regret with respect to an instance's parameters.
 
     With f the pseudo-regret of a run, S = Σ ∂ ln p(outcome; θ) over the outcomes of all pulls up to
     and with the last one, and b a baseline that is independent of the run,
@@ -301,8 +301,7 @@ def sums(
     replicate_ids: np.ndarray,
     pulls: np.ndarray,
 ) -> np.ndarray:
-    """Σ statistic over the first ``pulls`` outcomes of every arm, float64 ``[..., instance,
-    replicate, arm, S]``.
+    """Σ statistic over each arm's first ``pulls`` outcomes, ``[..., instance, replicate, arm, S]``.
 
     ``statistic`` is hashable, so that it is compiled once; ``key`` the root key of the run, whose
     ids are given.

@@ -1,5 +1,4 @@
-"""Intervals, paired differences, bands for whole curves, which policies are clearly better, and
-how many more runs to take.
+"""Intervals, paired differences, bands, which policies are clearly better, runs needed.
 
 First decide what was sampled, that is what a standard error counts. ``over="replicate"``: the
 instances are given, only the runs on them are random; averages weigh every instance the same.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def reach(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
-    """How many standard errors an end lies from the mean; ``skew`` > 0: a long tail on its side."""
+    """An end's distance from the mean in standard errors; ``skew`` > 0: a long tail on its side."""
     return critical + np.maximum(skew, 0) * (2 * critical**2 + 1) / 3
 
 
@@ -27,7 +27,7 @@ def critical_value(tail: float, freedom: np.ndarray) -> np.ndarray:
 def dominance(
     x: xarray.DataArray, *, among: str = "setting", over: str, level: float = 0.95
 ) -> xarray.Dataset:
-    """Every setting against every other: intervals of all differences at once, and which are clear.
+    """Compare all settings pairwise: joint intervals of the differences, and which are clear.
 
     With m = k(k − 1)/2 pairs, the mean of a paired difference, its standard error e, its skewness a
     and ν degrees of freedom (n − 1; Welch and Satterthwaite's of several given instances), the
@@ -110,8 +110,7 @@ _MOST = 1 << 50  # runs: more are as good as never
 def runs_needed(
     x: xarray.DataArray, y: xarray.DataArray, *, over: str, level: float = 0.95, power: float = 0.8
 ) -> xarray.Dataset:
-    """How many runs (or random instances) a paired comparison needs, if the difference is what it
-    now seems to be.
+    """How many runs or instances a paired comparison needs to show the present difference.
 
     The least n for which the interval of :func:`dominance` leaves out 0 with probability ``power``,
     the mean, the spread and the skewness of the difference being those seen. With m units now, mean
@@ -162,7 +161,7 @@ def runs_needed(
     beyond, half = (error * reach(t, side) for side in (-skew, skew))
 
     def sample_size(difference: np.ndarray) -> np.ndarray:
-        """Least n ≥ 2 with the power, by bisection."""
+        """The least n ≥ 2 with the power, by bisection."""
 
         def has_power(n: np.ndarray) -> np.ndarray:
             then, shrunk = freedom / (now - 1) * (n - 1), np.sqrt(now / n)

@@ -1,5 +1,4 @@
-"""The public contract kit: does your policy, environment or constraint keep the rules that the
-simulator leans on?
+"""Checks that your policy, environment or constraint keeps the rules the simulator relies on.
 
 It is checked in one line, in your own tests::
 
