@@ -118,7 +118,7 @@ class Progress:
 
 _GOOD = (Status.EXHAUSTED, Status.HORIZON, Status.CLOSED)
 _REASONS = {
-    Status.ROUND_CAP: "max_rounds came before the end of the clock",
+    Status.ROUND_CAP: "max_rounds was reached before the end of the clock",
     Status.CAPACITY: "a growing set is full: their regret stops early and is not comparable; rerun with more capacity",
     Status.INVALID: "the policy asked for an action that the environment does not have, or a score was NaN; "
     "jb.testing.check_policy and check_environment say where",

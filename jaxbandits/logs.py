@@ -126,11 +126,11 @@ class Log:
             refuse("arms", arms, isinstance(arms, str), "K, or the names of all arms")
             names = tuple(range(whole_number("arms", arms, 1)) if isinstance(arms, int) else arms)
             twice = [name for name, count in Counter(names).items() if count > 1]
-            refuse("arms", twice[:1], len(twice) > 0, "names that are there once")
+            refuse("arms", twice[:1], len(twice) > 0, "distinct names")
         n, k, place = len(given), len(names), {name: at for at, name in enumerate(names)}
         unknown = next((x for x in given.tolist() if x not in place), None)
         listed_arms = ", ".join(map(str, names[:20]))
-        refuse("action", unknown, unknown is not None, f"one of arms, {listed_arms}")
+        refuse("action", unknown, unknown is not None, f"one of the arms {listed_arms}")
         chosen = np.array([place[x] for x in given.tolist()], np.int32)
 
         r, c = numbers("reward", _counted(reward)), numbers("cost", _counted(cost))
@@ -143,8 +143,8 @@ class Log:
         if could is not None:
             refuse("available", _shape(could), could.shape != (n, k), f"[N, K], {(n, k)}")
             row = int(np.argmin(could[np.arange(n), chosen]))
-            says = f"no for arm {names[chosen[row]]} in row {row}"
-            refuse("available", says, not could[row, chosen[row]], "yes: it was taken")
+            says = f"False for arm {names[chosen[row]]} in row {row}"
+            refuse("available", says, not could[row, chosen[row]], "True: it was chosen")
         known = None if context is None else in_float32("context", _counted(context))
         if known is not None:
             fits = known.ndim in (2, 3) and known.shape[:-1] in ((n,), (n, k))
@@ -175,8 +175,8 @@ class Log:
             z = apart.mean(axis=0) / (apart.std(axis=0) / np.sqrt(len(self)))
         k = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
         if abs(z[k]) > _IMPLAUSIBLE:
-            amount = f"{'more' if z[k] > 0 else 'fewer'} than their probabilities say"
-            by = f"by {abs(z[k]):.1f} standard errors: are they those of this log?"
+            amount = f"{'more' if z[k] > 0 else 'fewer'} than their probabilities imply"
+            by = f"by {abs(z[k]):.1f} standard errors: do these belong to this log?"
             rows = f"rows of arm {self.arms[k]!r} are {amount}"
             warnings.warn(f"propensity: {rows}, {by}", stacklevel=4)
 
@@ -224,11 +224,11 @@ def _propensities(
     if p.ndim == 2:
         row = int(np.abs(p.sum(axis=1) - 1).argmax())
         ok, given = abs(p[row].sum() - 1) <= _SUMS_TO_ONE, f"a sum of {p[row].sum():g} in row {row}"
-        refuse("propensity", given, not ok, "1, over the arms of a row")
+        refuse("propensity", given, not ok, "1 over the arms of a row")
         p = p[np.arange(n), action]
     row = int(np.argmin((p > 0) & (p <= 1)))
     given = f"{p[row]:g} in row {row}"
-    refuse("propensity", given, not 0 < p[row] <= 1, "in (0, 1]: it was taken")
+    refuse("propensity", given, not 0 < p[row] <= 1, "in (0, 1]: the arm was chosen")
     return p
 
 
@@ -416,7 +416,7 @@ def replay(
     tried = np.bincount(log.action, minlength=len(log.arms)) > 0
     if not tried.all():
         missing = log.arms[int(np.argmin(tried))]
-        may_be = "a row of every arm: leave out of arms what was never tried"
+        may_be = "a log with rows of every arm: leave arms that were never tried out of `arms`"
         raise bad("log", f"no row of arm {missing!r}", may_be)
     seed = np.asarray(jax.random.key_data(streams.root_key(key)))
     generator = np.random.default_rng(seed.tolist())
@@ -438,7 +438,9 @@ def replay(
             parts = int(np.clip(len(kept) // needed, 1, _MOST_PARTS))
         most = len(kept) // len(log.arms)
         few = f"{least:.3g}, the least, which leaves {len(kept)} rows that are fair to all arms"
-        refuse("propensity", few, most <= 0, "larger: rows with the least one may be left out")
+        refuse(
+            "propensity", few, most <= 0, "larger: you may leave out the rows with the least one"
+        )
         parts = whole_number("parts", parts, 1, most)
         layout = lay_out([*given, AsLogged()], world, constraint, replicates=parts, **options)
 
@@ -467,9 +469,10 @@ def replay(
             name = type(task.policy).__name__
             short.append(f"{name} {cut.sum()} of {cut.size} (at {share.mean():.0%})")
     if short:
-        ended = f"rows ended before the {layout.tasks[0].constraint.clock_name} did"
+        limit = "budget" if layout.tasks[0].constraint.clock_name == "spent" else "horizon"
+        ended = f"the rows ended before the {limit}"
         take = f"take {f'fewer parts than {parts} or ' if parts > 1 else ''}a smaller budget"
-        runs = f"runs of {', '.join(short)}: their reward is of that share"
+        runs = f"runs of {', '.join(short)}, so their rewards are for that share"
         warnings.warn(f"replay: {ended} in {runs}; {take}", stacklevel=3)
     if parts == 1:
         one = "one run of each policy, so no interval"
@@ -595,7 +598,7 @@ def off_policy(
     effective = float(weight.sum() ** 2 / max((weight**2).sum(), 1e-300))
     if effective < _FEW:
         weigh = f"these shares have the weight of {effective:.1f} rows"
-        few = f"too few for an interval that holds its level; it needs {_FEW}"
+        few = f"too few for an interval with its stated coverage; it needs {_FEW}"
         warnings.warn(f"off_policy: {weigh}, {few}", stacklevel=3)
     value, of_rule = _under(ready, round_, influence)
     of_log, log_influence = _under(ready, got.mean(axis=0), got - got.mean(axis=0))
@@ -617,7 +620,7 @@ def _rule(log: Log, shares: Any) -> np.ndarray:
     refuse("shares", pi[row], not ok, "at least 0, with the sum 1")
     asked = (pi > 0).any(axis=0) & (np.bincount(log.action, minlength=k) == 0)
     arm = f"arm {log.arms[int(asked.argmax())]!r}"
-    refuse("shares", arm, asked.any(), "of arms that the log tried")
+    refuse("shares", arm, asked.any(), "positive only for arms with rows in the log")
     if log.available is not None:
         away = (pi > 0) & ~log.available
         row = int(away.any(axis=1).argmax())
@@ -641,7 +644,9 @@ def _under(
         if allowed.min() < rounds:
             binding, rounds = int(allowed.argmin()), float(allowed.min())
     if not np.isfinite(rounds):
-        raise bad("constraint", "a budget that this rule never spends", "one with rounds, too")
+        raise bad(
+            "constraint", "a budget that this rule never spends", "one that limits rounds too"
+        )
     value = rounds * round_[0]
     by_row = rounds * influence[:, 0]
     if binding is not None:  # of r/c: (δr − (r/c) δc) / c

@@ -110,7 +110,7 @@ class About:
     def from_json(record: Any) -> About:
         """Read a record of :meth:`as_json`, of any version; ValueError if it is not one."""
         if not isinstance(record, dict):
-            raise ValueError(f"its about is {quoted(record)}, no record")
+            raise ValueError(f"its about is {quoted(record)}, not a record")
         fields: dict[str, Any] = {}
         for field in dataclasses.fields(About):
             if (x := record.get(field.name)) is None:
@@ -209,7 +209,7 @@ class Result(Shown):
         columns, members = self._parameters(), np.ones(len(self.settings), bool)
         for name, value in parameters.items():
             if name not in columns:
-                must = f"one of {', '.join(columns)} (of other axes a view takes some: result.regret.sel(replicate=0))"
+                must = f"one of {', '.join(columns)} (for other axes use a view: result.regret.sel(replicate=0))"
                 raise InputError(f"{name}: no policy of this result has it; it must be {must}")
             members &= np.isin(columns[name], np.atleast_1d(np.asarray(value)))
         if not members.any():
@@ -321,8 +321,8 @@ class Result(Shown):
                 is not known.
         """
         if "fixed:expected_clock" not in self.ledger:
-            only = "only the results of worlds that change have it"
-            raise InputError(f"fixed_regret: {only}; take `regret`")
+            only = "only results of changing environments have it"
+            raise InputError(f"fixed_regret: {only}; use `regret`")
         return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
 
     @property
@@ -408,7 +408,7 @@ class Result(Shown):
                 :class:`~jaxbandits.Renewing`.
         """
         if "audit:violation" not in self.ledger:
-            raise InputError("violation: only the constraints AverageCost and Renewing audit it")
+            raise InputError("violation: only the constraints AverageCost and Renewing record it")
         return self._array(ticks.to_units(self.ledger["audit:violation"]), "violation", "cost")
 
     @property
@@ -631,8 +631,8 @@ def doubt_of(result: Result, name: str = "regret") -> str | None:
         most = f"the most that can be earned in {world or 'this world'} under {limit}"
         return f"{name}: {most} is not known; rank by result.reward"
     if benchmark == "moving" and (apart := _measured_apart(result, possible)) > 0:
-        measure = "lanes are measured by what their own pulls' mean costs could have earned"
-        differs = f"which differs by {apart:.3g} in the mean between two settings"
+        measure = "each run is compared with what the mean costs of its own pulls could have earned"
+        differs = f"which differs by {apart:.3g} on average between two settings"
         return f"{name}: {measure}, {differs}; rank by result.reward"
     error = result.ledger.get(f"{benchmark}_error:expected_clock")
     if possible is None or error is None:
@@ -663,7 +663,7 @@ class ResultPlots:
 
     def __init__(self, result: Any):
         if len(result.settings) > _MOST_SETTINGS:
-            must = f"of at most {_MOST_SETTINGS}; result.sel takes some"
+            must = f"at most {_MOST_SETTINGS}; select some with result.sel"
             raise bad("plot", f"{len(result.settings)} settings", must)
         from jaxbandits import _plots  # here: it imports matplotlib
 
@@ -706,7 +706,7 @@ class ResultPlots:
         """
         one_of("over", over, ("replicate", "instance"))
         if ax is not None and (path, width) != (None, None):
-            must = "left out where path or width is given: the size of your figure and its file are yours"
+            must = "left out where path or width is given: size and save your own figure yourself"
             raise bad("ax", ax, must)
         labels = list(self._result.settings)
         curves = labels if settings is None else list(settings)

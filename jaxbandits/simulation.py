@@ -162,7 +162,7 @@ def simulate(
         is_early = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
         if early := int(((result.ended == ready.ends_with) & is_early).sum()):
             ended = f"{early} of {is_early.size} lanes ended by {type(ready).__name__}.ended before their clock did"
-            see = "their regret means nothing; see result.rounds and result.spent"
+            see = "their regret means nothing; use result.rounds and result.spent"
             warnings.warn(f"{ended}: {see}", stacklevel=3)
     return result
 

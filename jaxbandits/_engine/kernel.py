@@ -63,13 +63,13 @@ def rounds_between(expected: float) -> int:
 def why_not(task: Any) -> str | None:
     """Why this engine cannot run a task, or None if it can; traces what would be compiled."""
     if not hasattr(task.environment.spec, "arms"):
-        return f"no kernel plays on {type(task.environment).__name__}, which has no arms"
+        return f"no kernel supports {type(task.environment).__name__}, which has no arms"
     takes = task.shapes.lanes(_WARP), task.shapes.carry(_WARP)
     world = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), task.environment)
     try:
         jax.eval_shape(partial(_rounds, interpret=True), world, *takes, jnp.int32(1))
     except Exception as lacking:  # whatever it is, the scan plays it
-        return f"no kernel plays its round ({in_a_line(lacking)})"
+        return f"no kernel supports its round ({in_a_line(lacking)})"
     return None
 
 

@@ -63,13 +63,13 @@ def ends_before_its_clock(constraint: Constraint) -> str | None:
     owner = giving("ended")
     if owner is Constraint or owner is giving("clock") is giving("end"):
         return None
-    return f"{owner.__name__} has a method ended of its own, and the clock of {giving('clock').__name__}"
+    return f"{owner.__name__} overrides `ended`, but has the clock of {giving('clock').__name__}"
 
 
 def beyond_a_unit(environment: Environment, action: jax.ShapeDtypeStruct) -> str | None:
     """Why the sums of a block of such actions would not fit an int32, or None if they do."""
     if max(largest_outcomes(environment, action)) > ticks.ONE:
-        return f"{type(environment).__name__} may bring more than one unit a round"
+        return f"{type(environment).__name__} may have more than one unit a round"
     return None
 
 
@@ -106,12 +106,10 @@ def most_rounds(
     # longer changes.
     bound = max(bounds)
     limit = min(_WHOLE * ticks.ONE // bound, _WHOLE - 1)
-    must = f"at most {limit}, as a round may bring {bound / ticks.ONE:g} and totals hold 2**31 - 1"
+    must = f"at most {limit}: a round may have {bound / ticks.ONE:g}, and totals at most 2**31 - 1"
     if policy.most_rounds < limit:
         limit = policy.most_rounds
-        must = (
-            f"at most {limit} for {type(policy).__name__}, whose sums in float32 would stand still"
-        )
+        must = f"at most {limit} for {type(policy).__name__}, whose float32 sums would stop growing"
     if max_rounds is not None and max_rounds > limit:
         raise bad("max_rounds", max_rounds, must)
     if max_rounds is None and constraint.clock_name == "rounds" and (end > limit * ticks.ONE).any():
@@ -179,7 +177,7 @@ def instance_ids(id_list: Any, environment: Environment, replicates: np.ndarray)
         pairs = words.astype(np.uint64)[:, None] << np.uint64(32) | replicates
         if np.unique(pairs).size != pairs.size:
             raise InputError(
-                "replicates: a pair (instance id, replicate id) comes twice; it must be given once"
+                "replicates: a pair (instance id, replicate id) is given twice; each must be given once"
             )
     return words
 

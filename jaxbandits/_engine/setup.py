@@ -140,9 +140,9 @@ def lay_out(
     refuse_twice([x for x, given in zip(settings, entries, strict=True) if x is not given])
     only_arm = getattr(environment.spec, "arms", 0) == means[0].shape[1] == 1
     if only_arm and environment.instances > 1:
-        nothing = "instances of one arm each, in which there is nothing to choose"
+        nothing = "instances of one arm each given, so there is no choice"
         warnings.warn(
-            f"environment: {environment.instances} {nothing} and no regret; tables are [instance, arm]",
+            f"environment: {environment.instances} {nothing} and no regret; tables must be [instance, arm]",
             stacklevel=5,
         )
     record, recorded_bytes = check_record(record, environment)
@@ -210,13 +210,15 @@ def lay_out(
         if engine == "kernel" or (engine == "auto" and platform == "gpu"):
             tasks[-1] = _in_one_kernel(engine, tasks[-1], chunk, expected.mean() / shares.size)
     if engine == "kernel" and platform == "cpu":
-        warnings.warn("engine: 'kernel' on a CPU is interpreted, slowly, for tests", stacklevel=5)
+        warnings.warn(
+            "engine: 'kernel' on a CPU is interpreted and slow; it is for tests", stacklevel=5
+        )
     scanned = [task for task in tasks if engine == "auto" and task.engine is scan]
     promises: list[Any] = [(task.policy_settings.shapes, RESTS) for task in scanned]
     promises += [(environment, ADDRESSED), (ready, ADDITIVE)] if scanned else []
     void = [capabilities.why_not(*promise) for promise in promises if undone(*promise)]
     for reason in dict.fromkeys(void):
-        warnings.warn(f"played round by round, because {reason}", stacklevel=5)
+        warnings.warn(f"engine: runs round by round, because {reason}", stacklevel=5)
     if len(set(sizes)) > 1:
         several = " and ".join(map(str, sorted(set(sizes))))
         warnings.warn(
@@ -256,7 +258,7 @@ def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...]
         must = (
             f"one of {', '.join(whole)}"
             if whole
-            else f"left out: {type(environment).__name__} tells none"
+            else f"left out: {type(environment).__name__} reports none"
         )
         raise bad("record", missing[0], must)
     return names, 8.0 * sum(float(np.prod(whole[name].shape)) for name in names)
@@ -335,8 +337,8 @@ def check_nouns(policies: list[Any], environment: Environment, constraint: Const
         data = jax.tree.structure(noun).node_data()  # type: ignore[attr-defined]
         if not (data and isinstance(data[1], tuple) and data[1][:1] == (type(noun),)):
             raise InputError(
-                f"{name}: {type(noun).__name__} is not decorated with @jb.pytree; without it jit may take another "
-                "class's program"
+                f"{name}: {type(noun).__name__} is not decorated with @jb.pytree; without it jit may run the program "
+                "of another class"
             )
         check_static(noun)
         if forgotten := capabilities.forgotten(noun):
@@ -355,8 +357,8 @@ def check_nouns(policies: list[Any], environment: Environment, constraint: Const
     for policy in policies:
         if not isinstance(spec, policy.plays):
             raise InputError(
-                f"policies: {type(policy).__name__} plays environments with a {policy.plays.__name__}, "
-                f"but {type(environment).__name__} offers a {type(spec).__name__}"
+                f"policies: {type(policy).__name__} is for environments with a {policy.plays.__name__}, "
+                f"but {type(environment).__name__} has a {type(spec).__name__}"
             )
 
 
@@ -529,8 +531,8 @@ def _play_a_round(
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             name = f"{type(policy).__name__}.init: state{jax.tree_util.keystr(path)}"
             must = (
-                "numbers; update and select get a key, "
-                "which jax.random.fold_in(key, view.round) makes one of the round"
+                "numbers; update and select receive a key, "
+                "from which jax.random.fold_in(key, view.round) makes a key for the round"
             )
             raise bad(name, "a jax key", must)
     start = _trace(environment, "start", lambda: world.start())
@@ -678,7 +680,7 @@ def _engine(
         if engine == "auto" and candidate.is_short(environment, rounds):
             return (
                 scan,
-                f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled",
+                f"about {rounds:,.0f} rounds are simulated before a program for many at once would compile",
             )
         most_arms = getattr(policy, "leaps_up_to", math.inf)
         if engine == "auto" and getattr(environment.spec, "arms", 0) > most_arms:
@@ -733,8 +735,8 @@ def lane_lengths(
         cost = cost[..., 0]  # the clock is resource 0
     if (free := cost <= 0).any() and (max_rounds is None or (reward[free] > 0).any()):
         raise InputError(
-            "environment: an arm with mean cost 0 given; it must be above 0 under a budget, for no reward per unit of "
-            "money is the best then (one that pays nothing either may be there if max_rounds is given)"
+            "environment: an arm with mean cost 0 given; it must be above 0 under a budget, where its reward per unit "
+            "of money would be infinite (if its reward is 0 too, give max_rounds)"
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         # A learner ends up with the best arm, which may be far cheaper than the average one.

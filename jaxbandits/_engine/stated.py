@@ -70,7 +70,7 @@ def warn_of(world: Environment, where: str, stacklevel: int) -> None:
     name = type(world).__name__
     warnings.warn(
         f"{name}.values does not give the expected rewards and costs of the pulls in {where}, so "
-        f"regret means nothing; rank by result.reward, or write {name}.benchmarks where means change",
+        f"regret means nothing; rank by result.reward, or define {name}.benchmarks if means change",
         stacklevel=stacklevel + 1,
     )
 

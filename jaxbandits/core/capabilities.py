@@ -52,7 +52,7 @@ RESTS = Capability(
     "fall while the arm is not pulled)",
     within=True,
 )
-_UNSTEADY = "does not say for how long its arms stay the same"
+_UNSTEADY = "does not define (by `steady`) for how long its arms stay the same"
 STEADY = Capability("steady", ("admits", "status", "wanted"), _UNSTEADY, by_method=True)
 ADDRESSED = Capability(
     "addressed",
@@ -60,7 +60,7 @@ ADDRESSED = Capability(
         *("pull", "means", "outcome", "means_with", "start", "available", "open", "opening"),
         *("opens_next", "context", "spec"),
     ),
-    "does not give its outcomes by address (AddressedArms and Continuum do)",
+    "does not define its outcomes by address (AddressedArms and Continuum do)",
     fillable=("means", "outcome", "spec"),
 )
 ADDITIVE = Capability(
@@ -79,11 +79,11 @@ def why_not(owner: object, capability: Capability, among: type = object) -> str 
         open_ = method in capability.fillable and _is_abstract(declaring, method)
         if giving is not None and not issubclass(declaring, giving) and not open_:
             undoes = f"{giving.__name__} overrides {method} without declaring `{capability.name}`"
-            return f"{undoes} again ({declaring.__name__} declared it of its own)"
+            return f"{undoes} again ({declaring.__name__} declared it for its own methods)"
     for inner in _wrapped(owner):
         applies = capability.within or hasattr(inner, capability.name)
         if applies and (reason := why_not(inner, capability)) is not None:
-            return f"{type(owner).__name__} wraps what has it not: {reason}"
+            return f"{type(owner).__name__} wraps a part that lacks it: {reason}"
     return None
 
 
@@ -119,7 +119,7 @@ def played_by(engine: str, owner: object, base: type, *methods: str) -> str | No
     """Why an engine that replaces methods of ``base`` refuses ``owner``, which overrides them."""
     if (method := own_method(owner, base, *methods)) is None:
         return None
-    return f"{type(owner).__name__} has a method {method} of its own, which the {engine} engine would not call"
+    return f"{type(owner).__name__} overrides {method}, which the {engine} engine would not call"
 
 
 def _giving(cls: type, name: str) -> type | None:

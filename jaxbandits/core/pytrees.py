@@ -106,7 +106,7 @@ def pytree(cls: type[T]) -> type[T]:
     for name in inspect.get_annotations(cls):
         default = getattr(vars(cls).get(name), "default", vars(cls).get(name))
         if not hashable(default):
-            may_be = "a default that nobody can change, such as a number or a tuple, or left out"
+            may_be = "an immutable default, such as a number or a tuple, or left out"
             raise bad(f"{cls.__name__}.{name}", default, may_be)
     try:
         node = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)

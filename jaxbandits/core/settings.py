@@ -161,7 +161,7 @@ def refuse_twice(every: Sequence[Settings]) -> None:
         for n in range(settings.count):
             same = structure, tuple((x.shape[1:], (x[n] + 0).tobytes()) for x in leaves)
             if same in seen:
-                must = "there once (in float32, which is played)"
+                must = "given once (compared in float32)"
                 raise InputError(f"policies: {settings.labels[n]} given twice; it must be {must}")
             seen.add(same)
 
@@ -263,8 +263,9 @@ def parameter_path(policy: Policy, name: str) -> str:
     by_last = [path for path in paths if path.rsplit(".", 1)[-1] == name]
     fitting = [name] if name in paths else by_last
     if len(fitting) != 1:
-        may_be = f"one of {', '.join(paths)}" if paths else "left out"
-        raise bad("wrt", name, f"{may_be}, the parameters of {type(policy).__name__}")
+        kind, listed = type(policy).__name__, ", ".join(paths)
+        none = f"left out: {kind} has no parameters"
+        raise bad("wrt", name, f"one of {listed}, the parameters of {kind}" if paths else none)
     return fitting[0]
 
 
@@ -297,5 +298,5 @@ def positive_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
     paths = real_parameters(policy, wrt)
     for path in paths:
         if not (np.asarray(get(policy, path), np.float64) > 0).all():
-            raise bad(path, get(policy, path), "above 0 (its logarithm is moved)")
+            raise bad(path, get(policy, path), "above 0, since its logarithm is used")
     return paths

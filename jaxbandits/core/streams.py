@@ -79,7 +79,7 @@ def root_key(key: object) -> jax.Array:
     """A user's key, checked, as a typed threefry key; converts a raw ``uint32[2]`` and warns."""
     if _FORKED:
         raise RuntimeError(
-            "this process was forked after jax had started, and jax would wait here for ever; start processes by "
+            "this process was forked after jax had started, where jax would wait forever; start processes with "
             "multiprocessing.get_context('spawn') or 'forkserver'"
         )
     refuse_traced("key", key)
@@ -93,7 +93,7 @@ def root_key(key: object) -> jax.Array:
         return key
     words = np.asarray(key) if isinstance(key, (jax.Array, np.ndarray)) else None
     if words is not None and words.dtype == np.uint32 and words.shape == (2,):
-        converted = "a raw uint32 key was converted to a typed one"
+        converted = "key: a raw uint32 key was converted to a typed one"
         warnings.warn(f"{converted}; use jax.random.key(seed)", stacklevel=3)
         return jax.random.wrap_key_data(jnp.asarray(words), impl=_IMPL)
     raise bad("key", key, "a key, as jax.random.key(seed) makes")

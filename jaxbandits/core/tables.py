@@ -81,7 +81,7 @@ def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
     exists = np.broadcast_to(exists, shape)
     if (exists.sum(-1) < 1).any():
-        raise InputError("present: an instance without arms given; each must have one at least")
+        raise InputError("present: an instance without arms given; each must have at least one")
     return exists
 
 
@@ -97,7 +97,7 @@ def tables(
         raise InputError(f"{prefix}_reward, {prefix}_cost: {given}; {must}")
     r, c = np.atleast_2d(r), np.atleast_2d(c)
     resources = c.shape[-1] if several else 1
-    may_be = f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
+    may_be = f"at most {MOST_RESOURCES}: a resource's number is 8 bits of an address"
     refuse(f"{prefix}_cost", f"{resources} resources", resources > MOST_RESOURCES, may_be)
     fits(f"{prefix}_reward, {prefix}_cost", r.shape)
     exists = presence(present, r.shape)

@@ -105,14 +105,14 @@ class Stocked(AddressedArms, AroundWorld):
         kind, is_table = type(world).__name__, isinstance(world, RequestTable)
         base, *methods = (RequestTable, "open") if is_table else (AddressedArms, "open", "opening")
         closes = not isinstance(world, base) or own_method(world, base, *methods) is not None
-        must = "arms that never close, addressed ones or a RequestTable"
+        must = "arms that never close: addressed arms, such as FiniteArms, or a RequestTable"
         refuse("world", kind, closes, must)
         shape = world.instances, world.spec.arms
         untold = np.shape(world.values()[0]) != shape
-        must = "one that tells the means of each of its arms, such as FiniteArms"
+        must = "one that states the means of each of its arms, such as FiniteArms"
         refuse("world", kind, untold, must)
         if pulls is None and money is None and shown is None:
-            raise InputError("pulls, money, shown: none given; one of them must be")
+            raise InputError("pulls, money, shown: none given; at least one must be given")
         stock = _per_arm("pulls", np.inf if pulls is None else pulls, shape)
         wrong = (stock < 0) | (np.isfinite(stock) & (stock != np.rint(stock)))
         refuse("pulls", stock, wrong, "whole numbers of at least 0, or infinity: no limit")
@@ -159,7 +159,7 @@ class Stocked(AddressedArms, AroundWorld):
         one_of("last_pull", self.last_pull, LAST_PULLS)
         several = self.purse is not None and self.spec.resources is not None
         given = f"a world of {self.spec.resources} costs"
-        refuse("money", given, several, "given where an arm has one cost")
+        refuse("money", given, several, "left out unless an arm has one cost")
 
     def available(self) -> jax.Array:
         return self.arms.available()

@@ -273,7 +273,7 @@ class Continuum(Points):
         For policies of finitely many arms on a grid, and for the leap engine. The worlds differ: an
         outcome belongs to (arm, pull) there and to the round here.
         """
-        must = "Bernoulli() (play OnPoints(policy, points) on the continuum itself)"
+        must = "Bernoulli() (or use OnPoints(policy, points) on the continuum itself)"
         for name, noise in (("reward_noise", self.reward_noise), ("cost_noise", self.cost_noise)):
             refuse(name, noise, not isinstance(noise, Bernoulli), must)
         x = numbers("points", points).astype(np.float32)

@@ -210,10 +210,10 @@ class Delayed(AroundWorld):
     def check(self) -> None:
         inner = self.environment.spec
         wrong = not isinstance(inner, FiniteSpec) or inner.null_arm
-        refuse("environment", inner, wrong, "a world of finitely many arms and no null arm")
+        refuse("environment", inner, wrong, "one with finitely many arms and no null arm")
         grouped = any(group is not None for group in self.groups)
         several = inner.resources is not None and self.groups != (None,)
-        must = f"(None,): the world has {inner.resources} costs, each with a budget"
+        must = f"(None,): the world has {inner.resources} costs, each with its own budget"
         refuse("groups", self.groups, several, must)
         super().check()
         self.law.check()

@@ -627,10 +627,10 @@ class WithNullArm(AroundWorld):
         if benchmarks is None or getattr(self.arms, "may_wait", False):
             return benchmarks
         if self.arms.spec.context is None:
-            must = "the other way round, Piecewise.of([WithNullArm(arms), …])"
+            must = "wrapped the other way round, as Piecewise.of([WithNullArm(arms), …])"
             raise bad("arms", type(self.arms).__name__, must)
         pace = a_round(constraint)
-        must = "one with rounds: with contexts and a null arm one would wait for ever for the best"
+        must = "one that limits rounds: with a null arm a policy could wait forever for the best context"
         refuse("constraint", constraint, pace is not None and pace.budget is None, must)
         return benchmarks
 

@@ -133,7 +133,9 @@ class ShuffledRows(RowOrder):
     def check(self, rows: int) -> None:
         if self.parts is not None:
             total = sum(whole_number("parts", size, 1, rows) for size in self.parts)
-            refuse("parts", self.parts, total != rows, f"numbers whose sum is the rows', {rows}")
+            refuse(
+                "parts", self.parts, total != rows, f"sizes whose sum is the number of rows, {rows}"
+            )
 
     def shares(self, rows: int, rounds: int) -> np.ndarray | None:
         sizes = np.array(self.parts or (rows,))

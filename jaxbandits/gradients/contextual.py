@@ -131,12 +131,12 @@ def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
     """The world, if its outcomes are coins whose chances have a θ."""
     if type(world) is not ContextualArms:
         must = "ContextualArms itself"
-        raise bad("environment", f"{type(world).__name__}, a class of one's own", must)
+        raise bad("environment", f"{type(world).__name__}, another class", must)
     if unknown := [name for name in names if name not in NAMES]:
         raise bad("wrt", unknown[0], f"one of {', '.join(NAMES)}, the means of these arms")
     if not isinstance(world.noise, Bernoulli):
         raise InputError(
-            f"environment: {type(world.noise).__name__} noise given; it must be Bernoulli noise, coins"
+            f"environment: {type(world.noise).__name__} noise given; it must be Bernoulli noise"
         )
     for name in names:
         if not isinstance(means := getattr(world, name), LinearMeans):

@@ -114,7 +114,7 @@ def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
         raise bad("environment", type(environment).__name__, must)
     kinds = BernoulliLaw if arms.resources is not None else (BernoulliLaw, BetaLaw)
     if not isinstance(arms.law, kinds):
-        must = "have no parameters to differentiate by (Bernoulli arms do, and Beta arms with one cost)"
+        must = "given; it must be Bernoulli arms, or Beta arms with one cost, which have parameters"
         raise InputError(f"environment: arms with a {type(arms.law).__name__} {must}")
     parameters = MEANS if isinstance(arms.law, BernoulliLaw) else SHAPES
     if unknown := [name for name in names if name not in parameters]:
@@ -180,11 +180,11 @@ def play_copies(
     settings = Settings.of(policy, environment.instances)  # two shifted ones may be equal
     result = simulate(settings, environment, constraint, marks=1, **options)
     if invalid := np.count_nonzero(result.ended == Status.INVALID):
-        cause = "a score is NaN, or the action is none that the world has"
+        cause = "a score is NaN, or the action does not exist"
         raise InputError(f"policy: {invalid} of {result.ended.size} runs end as invalid: {cause}")
     if not np.isin(result.ended, (Status.EXHAUSTED, Status.HORIZON)).all():
         raise InputError(
-            "max_rounds: some runs did not end by their clock; it must leave every run its whole clock"
+            "max_rounds: some runs ended before their clock did; it must be large enough for all runs"
         )
     return result, result.regret.values[..., -1], int(result.ledger["rounds"][..., -1].sum())
 
@@ -204,7 +204,7 @@ def warn_of_few(name: str, samples: np.ndarray) -> None:
         freedom = 2 * samples.shape[2] / ((square**2).mean(axis=2) / square.mean(axis=2) ** 2 - 1)
     if (uncertain := freedom < _CARRIED).any():
         places = ", ".join(map(str, np.unique(np.nonzero(uncertain)[2])[:8]))
-        carried = f"a few of {samples.shape[2]} runs carry its standard error, ± 1.96 of which cover less than 92 %"
+        carried = f"a few of {samples.shape[2]} runs dominate; ± 1.96 standard errors cover less than 92 %"
         warnings.warn(
             f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=4
         )
@@ -321,7 +321,7 @@ def by_parameter(policy: Policy, paths: Sequence[str], slopes: np.ndarray) -> np
 def refuse_endless(name: str, slopes: np.ndarray, what: str = "runs") -> None:
     """Raise :class:`InputError` where a slope by parameter ``name`` is NaN or infinite."""
     if endless := np.count_nonzero(~np.isfinite(slopes)):
-        cause = "0/0, or a root or logarithm at 0; keep it away from there by jnp.where, inside and outside"
+        cause = "0/0, or a root or logarithm at 0: guard it with jnp.where, inside and outside"
         raise InputError(
             f"wrt: the slope by {name} is not finite in {endless} of {slopes.size} {what} ({cause})"
         )

@@ -107,7 +107,9 @@ def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
         raise bad("policy", type(policy).__name__, must)
     if wrt:
         name = type(policy).__name__
-        raise InputError(f"wrt: {name}'s regret is a step function of it ({wrt[0]}); see smoothed")
+        raise InputError(
+            f"wrt: {wrt[0]!r} given, of which {name}'s regret is a step function; use smoothed"
+        )
     return partial(_argmax_choice, policy)
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import streams
-from jaxbandits.core.checks import InputError, whole_number
+from jaxbandits.core.checks import bad, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
 from jaxbandits.core.settings import Settings, names_of, real_parameters
@@ -118,9 +118,8 @@ def estimate(
     """
     names = names_of(wrt)
     if not chooses_by_logits(policy):
-        given = f"{type(policy).__name__} given, which draws no arm from a density"
-        must = "so it must be another: SoftElim or SoftIndex(policy, temperature), say"
-        raise InputError(f"policy: {given}, {must}")
+        must = "a randomised policy, such as SoftElim or SoftIndex(policy, temperature)"
+        raise bad("policy", type(policy).__name__, must)
     estimates.check_replicates(replicates, baseline)
     whole_number("runs", runs, 2 if baseline == "self_play" else 1)
     paths = real_parameters(policy, names)

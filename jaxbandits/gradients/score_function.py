@@ -268,7 +268,7 @@ def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
     missing = every - result.ledger["expected_reward"][..., -1]
     if not missing.any():
         return pulls.astype(np.float64)
-    requirement = "under last_pull='forfeits', to tell whose last reward was forfeited"
+    requirement = "under last_pull='forfeits', to identify the arm whose last reward was forfeited"
     if (pulls.sum(axis=-1) > result.ledger["rounds"][..., -1]).any():
         given = "one that pulls several arms a round"
         raise InputError(f"policy: {given} given; it must pull one {requirement}")

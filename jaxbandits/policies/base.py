@@ -194,7 +194,7 @@ def check_for_each_arm(argument: str, value: Any, spec: FiniteSpec) -> None:
 def check_one_arm(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
     """Refuse a policy inside another one whose action is a set of arms."""
     name, of_several = f"{type(owner).__name__}.policy", jnp.shape(inner.blank_action(spec)) != ()
-    refuse(name, type(inner).__name__, of_several, "one that plays one arm a round")
+    refuse(name, type(inner).__name__, of_several, "one that pulls one arm a round")
 
 
 class OneCost(Policy):

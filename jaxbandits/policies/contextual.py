@@ -290,12 +290,12 @@ class _Linear(Policy):
         check_contexts(self, spec)
         context: Any = spec.context
         name, by_row = type(self).__name__, len(context) == 2
-        must = f"False where all arms have one context, {list(context)}"
+        must = f"False if all arms have one context, of shape {list(context)}"
         refuse(f"{name}.shared", True, self.shared and not by_row, must)
         if self.forget is not None:
             whole_number(f"{name}.forget", self.forget, 1, 20)
         no_features = context[-1] <= (1 if by_row else spec.arms)
-        must = "False where a context has no features beside prices"
+        must = "False if a context has no features besides prices"
         refuse(f"{name}.priced", True, self.priced and no_features, must)
 
     @property
@@ -664,7 +664,7 @@ class LinearRate(_Optimistic):
 
     def check(self, spec: FiniteSpec) -> None:
         super().check(spec)
-        must = "without one for LinearRate, which would wait for ever for the best request"
+        must = "without one for LinearRate, which would wait forever for the best request"
         refuse("environment", "a null arm", spec.null_arm, must)
         must = "one with one cost for LinearRate"
         refuse("environment", f"{spec.resources} resources", resources_of(spec) > 1, must)

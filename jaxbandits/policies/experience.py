@@ -211,7 +211,7 @@ def _check_sums(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
     """Refuse a policy inside whose statistics cannot be added to, and several costs."""
     check_one_cost(owner, spec)
     if not hasattr(inner, "with_history"):
-        must = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
+        must = f"a policy that sums each arm's outcomes, such as OmegaUCB(), inside {type(owner).__name__}"
         raise bad("policy", type(inner).__name__, must)
 
 

@@ -77,7 +77,9 @@ def _refuse_other_sums(owner: Policy, inner: Policy) -> None:
     """Refuse a policy whose learning is no sum over observations, out of which one can be taken."""
     kinds = (kind for kind in (BudgetedThompson, ArmTotals) if isinstance(inner, kind))
     by_sums = any(own_method(inner, kind, "update") is None for kind in kinds)
-    must = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
+    must = (
+        f"a policy that sums each arm's outcomes, such as OmegaUCB(), inside {type(owner).__name__}"
+    )
     refuse("policy", type(inner).__name__, not by_sums, must)
 
 

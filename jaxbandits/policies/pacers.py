@@ -85,8 +85,8 @@ class PricePacerState(NamedTuple):
 def allowance_of(view: View) -> Allowance:
     """What the view reports about renewing budgets."""
     if not isinstance(view.left, Allowance) or view.left.scope is None:
-        must = "it must be Renewing, and the policy in InFlight"
-        raise InputError(f"constraint: none whose budgets renew given; {must}")
+        must = "it must be Renewing, with the policy inside InFlight"
+        raise InputError(f"constraint: one without renewing budgets given; {must}")
     return view.left
 
 

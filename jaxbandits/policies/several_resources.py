@@ -144,8 +144,8 @@ def totals_left(view: View, resources: int) -> Total:
     """What is left, ``[m]``; refuses, before a run, constraints that do not report totals."""
     money = money_left(view)
     if not isinstance(money, Total):
-        must = "it must tell totals to spend, as TotalBudget does"
-        raise InputError(f"constraint: one whose budgets renew given; {must}")
+        must = "it must report totals to spend, as TotalBudget does"
+        raise InputError(f"constraint: one with renewing budgets given; {must}")
     money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
     if (told := money.part.shape[0]) not in (resources, resources + 1):
         must = f"{resources}, one for each resource, or one more for time"

@@ -269,7 +269,7 @@ class InFlight(Around):
         if not isinstance(spec.inner, self.policy.plays):
             name = type(self.policy).__name__
             raise InputError(
-                f"policy: {name} plays a {self.policy.plays.__name__}; it must play a FiniteSpec"
+                f"policy: {name} is for a {self.policy.plays.__name__}; it must be for a FiniteSpec"
             )
         check_for_each_arm("bound", self.bound, spec.inner)
         super().check(spec)

@@ -245,7 +245,7 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     unit_text = units_of(over, count) + (f" of each of {strata}" if strata > 1 else "")
     remedy = "show no skewness, which the interval then ignores; take 3 or more"
     if is_small:
-        remedy = f"are too few for an interval that holds its level; take {FEW + 1} or more"
+        remedy = f"are too few for an interval with its stated coverage; take {FEW + 1} or more"
     carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
     heavy = np.where((share > HALF) & (number > 1), share, 0.0)
     of_sample = skew * math.sqrt(number)
@@ -310,7 +310,7 @@ def few_in_tail(count: int, places: int, tail: float, over: str) -> Doubt:
     """The doubt that the tail has 10 units or fewer."""
     enough = math.ceil((FEW + 1) / tail)
     shortage = f"{tail:.2g} of {units_of(over, count)} are {count * tail:.3g}: too few"
-    text = f"{shortage} for an interval that holds its level; take {enough:,}"
+    text = f"{shortage} for an interval with its stated coverage; take {enough:,}"
     return Doubt("few in the tail", np.full(places, float(count * tail <= FEW)), lambda place: text)
 
 

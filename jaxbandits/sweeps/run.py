@@ -96,7 +96,7 @@ def sweep(
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise bad("executor", executor, "an object with submit(function, *args) -> future")
     if executor is not None and workers is not None:
-        raise bad("workers", workers, "left out: the executor has workers of its own")
+        raise bad("workers", workers, "left out: the executor has its own workers")
     if workers is not None:
         whole_number("workers", workers, 1, 4096)
     folder = None if out is None else Folder(out)
@@ -210,9 +210,7 @@ class Dispatch:
             devices = jax.local_devices()
             if (kind := jax.default_backend()) != plan.platform:
                 missing = f"{len(blocks)} of {len(plan.blocks)} blocks are missing"
-                must = (
-                    f"begun on {plan.platform!r}: they must be played there, or in another folder"
-                )
+                must = f"begun on {plan.platform!r}: they must run there, or in another folder"
                 raise InputError(f"devices: of kind {kind!r}; {missing}, which were {must}")
             count = workers or pool.usual_workers(devices)
             self.threads = pool.Workers(devices, count)
@@ -256,7 +254,7 @@ class Dispatch:
             else:
                 futures = [self.executor.submit(play_block, self.request, x.number) for x in batch]
         except Exception as problem:
-            reason = f"the executor takes no work ({_error_line(problem)})"
+            reason = f"the executor accepts no work ({_error_line(problem)})"
             raise self.unfinished(reason) from problem
         self.under_way.update(zip(futures, batch, strict=True))
 
@@ -317,7 +315,7 @@ def _answer_of(future: Future[Answer]) -> tuple[Answer, str]:
     except Exception as problem:
         return {}, _error_line(problem)
     if "refused" in answer:
-        return answer, f"worker {answer['worker']} may not play: {answer['refused']}"
+        return answer, f"worker {answer['worker']} must not run it: {answer['refused']}"
     return answer, "came with bytes whose checksum is not that in its name"
 
 

@@ -96,7 +96,9 @@ class Sweep:
             listed = list(policies) if isinstance(policies, Iterable) else [policies]
             labels = [label(x) if isinstance(x, Policy) else "" for x in listed]
             if twice := {x for x in labels if x and labels.count(x) > 1}:
-                must = "its values must be in one (an array, or jb.grid), or policies a mapping of names"
+                must = (
+                    "put its values into one (an array, or jb.grid), or name policies in a mapping"
+                )
                 raise InputError(f"policies: {min(twice)} given twice; {must}")
             policies = dict(zip(labels, listed, strict=True)) or policies
         may_be = "a policy, such as OmegaUCB(rho=[0.125, 0.25])"
@@ -213,7 +215,7 @@ def describe(value: Any, place: str = "spec") -> Any:
     if kind is not value:
         if " at 0x" in (text := repr(value)):  # an address, another one in every process
             must = "it must be a number, an array, a dataclass or a function"
-            unknown = f"{quoted(value)} cannot be told from another such object"
+            unknown = f"{quoted(value)} cannot be distinguished from another such object"
             raise InputError(f"{place}: {unknown}; {must}")
         return identity | {"repr": text}
     path = getattr(sys.modules.get(kind.__module__), "__file__", None)

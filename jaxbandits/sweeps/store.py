@@ -126,7 +126,7 @@ class Folder:
             (self.path / LOG).mkdir(parents=True, exist_ok=True)
             held = lock.acquire(timeout=_PATIENCE)
         except Timeout:
-            raise bad("out", str(self.path), "a folder on which no other run works now") from None
+            raise bad("out", str(self.path), "a folder that no other run is using") from None
         except OSError as problem:
             may_be = f"a folder that can be written ({reason_of(problem)})"
             raise bad("out", str(self.path), may_be) from None
@@ -159,7 +159,7 @@ class Folder:
         """A finished block's bytes, if its checksum is right; ``files`` saves listing them."""
         path = (self.listed() if files is None else files).get(number)
         if path is None or path.name != block_name(number, content := path.read_bytes()):
-            again = "the same sweep again computes it anew"
+            again = "running the same sweep again recomputes it"
             raise InputError(f"block {number}: missing or damaged; {again}")
         return content
 

@@ -63,7 +63,7 @@ def chooses_what_there_is(subject: Subject) -> None:
         rounds = int(subject.base.ledger["rounds"][0, instance, replicate, -1])
         reason = "a score is NaN (0/0, say, where nothing was paid)"
         if not chooses_by_score(subject.policy):
-            reason += ", or the action is none that the world has, or an arm that is closed"
+            reason += ", or the action does not exist, or its arm is closed"
         place = f"instance {instance}, replicate {replicate}"
         raise AssertionError(f"{place}: the lane ends as invalid after round {rounds}: {reason}")
     if not (chooses_by_score(subject.policy) or chooses_by_logits(subject.policy)):
@@ -360,7 +360,7 @@ def keys_are_addressed_by_the_round(subject: Subject) -> None:
     inputs = [_KEY] + [_VARIES] * (len(traced.jaxpr.invars) - 1)
     for draw in draws_of_a_fixed_key(traced.jaxpr, inputs)[1]:
         raise AssertionError(
-            f"a draw with a key that is the same in every round, and so is the draw ({draw}); its key must be "
+            f"a draw uses a key that is the same in every round, so the draw repeats ({draw}); its key must be "
             "addressed by the round: jax.random.fold_in(key, view.round), or one of jb.draws"
         )
 
@@ -523,7 +523,7 @@ def check_policy(
             they are allowed).
             environment: a small environment for it, best with two or more instances of different
             kinds.
-            constraint: default a total budget for about a hundred rounds, or a horizon if all is free.
+            constraint: default a total budget for about a hundred rounds; a horizon if costs are 0.
         key: the root key, default ``jax.random.key(0)``.
 
     Raises:
@@ -661,7 +661,7 @@ def no_arm_has_a_regret_below_0(subject: Subject) -> None:
         raise AssertionError(
             f"instance {instance}: arm {arm} alone has a mean regret of "
             f"{regret[arm, instance].mean():.4g} ± {error[arm, instance]:.2g}: best_rate is "
-            f"{result.best_rate[instance]:.4g} a unit of the clock, and it earns more"
+            f"{result.best_rate[instance]:.4g} per unit of the clock, and it earns more"
         )
 
 

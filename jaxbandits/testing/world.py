@@ -332,7 +332,7 @@ def _counted(
             try:
                 equal(mixed[number, n], got, label)
             except AssertionError as broken:
-                hint = "outcomes of the round, or that go on from the last, need check_environment(…, counted=False)"
+                hint = "outcomes that depend on the round or on the last one need check_environment(…, counted=False)"
                 raise AssertionError(f"{broken}; {hint}") from None
 
 

@@ -301,7 +301,7 @@ def test_a_run_keeps_others_out_until_it_dies(done):
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "held\n"
         assert Folder(done[0]).in_use()
-        with pytest.raises(jb.InputError, match=r"out: .* no other run works now"):
+        with pytest.raises(jb.InputError, match=r"out: .* no other run is using"):
             sweep(spec(), done[0])
         process.kill()
         process.wait()
@@ -406,7 +406,7 @@ def test_descriptions():
     assert describe(np.zeros(100)) != describe(np.ones(100))
     assert describe(world()) == describe(world()) != describe(world(2))
     assert describe(functools.partial)["is"] == "functools.partial"
-    with pytest.raises(jb.InputError, match="cannot be told from another"):
+    with pytest.raises(jb.InputError, match="cannot be distinguished from another"):
         describe({"x": object()})
     assert first_difference({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}) == ("a.b", 1, 3)
 

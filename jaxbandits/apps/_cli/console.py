@@ -64,7 +64,7 @@ class Parser(argparse.ArgumentParser):
             name, equals, value = word.partition("=")
             near = nearest(name, self._option_string_actions) or f" (see {self.prog} --help)"
             if not (takes_parameters and name.startswith("--")):
-                raise InputError(f"{line(name)}: not expected here{near}")
+                raise InputError(f"{line(name)}: unknown argument{near}")
             value = value if equals else next(words, "")
             try:
                 parameters[name[2:].replace("-", "_")] = [float(x) for x in value.split(",")]
@@ -122,7 +122,7 @@ def check_folder(out: str, files: Sequence[str], job: str) -> None:
     writer, existing = "", [name for name in files if (Path(out) / name).exists()]
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # else none of ours
         writer = json.loads((Path(out) / "run.json").read_bytes())["command"].split()[1]
-    must = f"another folder: {', '.join(existing)} in it are not of this job"
+    must = f"another folder: {', '.join(existing)} in it belong to another job"
     refuse("--out", out, bool(existing) and writer != job, must)
 
 

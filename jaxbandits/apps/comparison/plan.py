@@ -241,7 +241,7 @@ def prepare(
     candidates = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
     fits = [isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in candidates]
     if not fits or not all(fits):
-        must = "a policy or a list of them: instances for finitely many arms, as OmegaUCB()"
+        must = "a policy for finitely many arms, such as OmegaUCB(), or a list of them"
         raise bad("policies", policies, must)
     table, world = _table_and_worlds(_read(arms, request), request)
     spending = _spending(table, budget, tuple(shares.tolist()), request, candidates)
@@ -367,7 +367,7 @@ def _lineup(policies: Sequence[Policy], table: ArmsTable) -> Played:
         settings = dataclasses.replace(settings, name=name_of.get(type(policy), ""))
         for number, label in enumerate(settings.labels):
             if label in records:
-                raise bad("policies", label, "given once: a setting with this label is there")
+                raise bad("policies", label, "given once: another setting has this label")
             records[label] = settings.record(number)
         checked.append(settings)
     widths = [len(instance.arms) for instance in table.instances]

@@ -335,9 +335,9 @@ class FilePosterior:
 def why_no_posterior(table: ArmsTable) -> str | None:
     """Why the means of this table are taken as exact; None if a posterior exists."""
     if any(instance.evidence.clicks is None for instance in table.instances):
-        return "it has means only, and no counts that say how sure they are"
+        return "it has only means, without counts that show how certain they are"
     if table.kind != "log" and not counts_conversions(table) and not _days(table):
-        return f"its {table.reward_unit} are no counts, and there are no rows day by day that say how they vary"
+        return f"its {table.reward_unit} are not counts, and there are no daily rows that show how they vary"
     return None
 
 
@@ -421,7 +421,7 @@ def finite_arms(instances: Sequence[Instance]) -> FiniteArms:
     return FiniteArms.bernoulli(reward, cost, present)
 
 
-_SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; so that it cannot be counted"
+_SMALL = "mean {0}: below 2**-24 of the bound of the {0}s, the smallest {0} that can be counted"
 
 
 def _refuse(instances: Sequence[Instance], wrong: np.ndarray, reason: str) -> None:

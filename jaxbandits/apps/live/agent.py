@@ -159,7 +159,7 @@ class Agent:
         agent._open(file, None if policy is None else of_one_setting(policy), new=False, **options)
         with agent._transaction(serving=False) as ledger:
             if not ledger.row("SELECT 1 FROM sqlite_master"):
-                raise bad("file", str(file), "a file in which an agent has begun")
+                raise bad("file", str(file), "the file of an agent")
             ledger.load()
         return agent
 
@@ -215,7 +215,9 @@ class Agent:
         """One call: wholly, or not at all."""
         if os.getpid() != self._process:
             has = "a fork has neither its connection nor jax's threads"
-            raise Broken(f"this is an agent of process {self._process}, and {has}; make it anew")
+            raise Broken(
+                f"this is an agent of process {self._process}, and {has}; create a new one"
+            )
         ledger, db = self._ledger, self._ledger.db
         with self._lock:
             try:
@@ -229,7 +231,7 @@ class Agent:
                 yield ledger
                 db.execute("COMMIT" if write else "ROLLBACK")
             except (sqlite3.Error, OSError) as problem:
-                moved = "it was moved or deleted: make the agent anew"
+                moved = "it was moved or deleted: create the agent again"
                 reason = moved if isinstance(problem, OSError) else problem
                 raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
             except InputError as wrong:
@@ -260,7 +262,7 @@ class Agent:
             ledger.load()
             last = json.loads(ledger.row("SELECT arguments FROM terms")["arguments"])
         if wrong := [name for name in _FIXED if arguments[name] != last[name]]:
-            others = f"its terms are others ({', '.join(wrong)})"
+            others = f"its terms differ ({', '.join(wrong)})"
             raise InputError(f"file: {others}; it must be the file of this agent")
         if differing := {name: value for name, value in arguments.items() if value != last[name]}:
             self._change(lambda setup: differing, arguments)
@@ -361,7 +363,7 @@ class Agent:
             request = ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket)
             arm = ledger.setup.names[request["arm"]]
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
-                must = f"one of this agent, whose ticket {ticket.id} is another"
+                must = f"one of this agent, whose ticket {ticket.id} is different"
                 raise bad("ticket", ticket, must)
             if reward is not None:
                 is_number = isinstance(reward, (float, Decimal))

@@ -80,7 +80,7 @@ def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[Serv
         copy.restore(text)
         for event in ledger.db.execute(part, (n, end)):
             if event["n"] != n + 1:
-                problems.append(f"events {n + 1} to {event['n'] - 1} are not there")
+                problems.append(f"events {n + 1} to {event['n'] - 1} are missing")
                 break
             n = event["n"]
             if event["do"] == "terms":  # the state after it was kept, and comes next
@@ -95,13 +95,13 @@ def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[Serv
             if event["do"] == "choose" and (arm, held) != (event["arm"], event["money"]):
                 names = [None if k is None else copy.setup.names[k] for k in (event["arm"], arm)]
                 problems.append(
-                    f"event {n}: {quoted(names[0])} for request {event['id']}, and {quoted(names[1])} comes out; it "
-                    "must be played by the version that wrote it, on the same kind of processor"
+                    f"event {n}: {quoted(names[0])} for request {event['id']}, recomputed as {quoted(names[1])}; it "
+                    "must be audited by the version that wrote it, on the same kind of processor"
                 )
                 break
         else:
             if copy.state() != state_there:
-                problems.append(f"event {n}: the state after it is another one")
+                problems.append(f"event {n}: the state after it differs")
 
 
 def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Clock:
 
     def reading(self) -> float:
         """The clock's reading, if it is a time before the year 5138."""
-        shown, may_be = self._source(), "a clock that says seconds, at most 1e11 in size"
+        shown, may_be = self._source(), "a clock that gives seconds, at most 1e11 in size"
         now = shown if type(shown) is float else number("clock", shown, may_be)
         if not abs(now) <= 1e11:
             raise bad("clock", now, may_be)
@@ -58,7 +58,7 @@ class Clock:
                 ahead = now - self._before[0] - (passed - self._before[1])
             if abs(ahead) > self._tolerance:
                 off = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} what it can be"
-                must = f"within {self._tolerance:g} s; if it is right, resume() takes its word"
+                must = f"within {self._tolerance:g} s; if it is right, call resume()"
                 raise Misuse(f"clock: {now:.0f} given, {off}; it must be {must}")
         self._before = now, passed
         return now if last is None else max(now, last)

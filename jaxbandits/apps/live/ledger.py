@@ -180,7 +180,7 @@ class Setup:
             row = np.asarray(context, np.float32)
             if size and row.shape == (size,) and np.isfinite(row).all():
                 return row.tobytes()
-        must = f"the {size} numbers that are known of this request, all finite"
+        must = f"the {size} numbers of this request's context, all finite"
         raise bad("context", context, must if size else "left out: the agent was made without it")
 
     def place(self, name: Any) -> int:
@@ -353,14 +353,16 @@ class ServiceLedger:
         """Decide, reserve and record; ``conditions``: ``available``, ``caller``, ``request``."""
         setup, service = self.setup, self.service
         if (id := service["round"] + 1) >= setup.policy.most_rounds:
-            raise InputError(f"agent: {id - 1:,} decisions made; a new file must go on")
+            raise InputError(
+                f"agent: {id - 1:,} decisions made, its limit; continue with a new file"
+            )
         caller, request = conditions.get("caller"), None
         situation, ready, arms = self.situation(now, conditions.get("available"), caller, context)
         learnt, k = service["learnt"], -1
         if situation is not None:
             learnt, k = setup.program.choose(learnt, situation)
             if 0 <= k < setup.available.size and k not in ready:
-                must_be = f"it must be open (view.available) in {setup.terms['policy']}"
+                must_be = f"{setup.terms['policy']} must choose an open one (view.available)"
                 raise InputError(f"policy: arm {k} chosen; {must_be}")
         if 0 <= k < len(setup.names):
             held = arms[k]["hold"]
@@ -394,7 +396,7 @@ class ServiceLedger:
         row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
             kind = Settled if whole and 1 <= id <= self.service["round"] else Misuse
-            was = "settled, or given up and forgotten" if kind is Settled else "never given"
+            was = "settled, or expired and forgotten" if kind is Settled else "never issued"
             raise kind(str(bad("ticket", id, f"one that is open; it was {was}")))
         return row
 
@@ -550,7 +552,7 @@ class ServiceLedger:
         for account in setup.accounts:
             kind = account.per_caller, account.counts
             if books.get(account.name, kind) != kind:
-                must = "another name, since it is booked by the per= and of= that it had"
+                must = "another name, since its accounts have the per= and of= that it had"
                 raise bad("budgets", account.name, must)
         for request in requests:  # other budgets may pay for them
             self.charge(request, -request["held"], -1)

@@ -81,7 +81,7 @@ def policy_of(text: str, custom: Policy | None) -> Policy:
     try:
         return of_one_setting(part_of(ast.parse(text, mode="eval").body))
     except (ValueError, TypeError, AttributeError, SyntaxError):
-        raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
+        raise bad("policy", None, f"given: {text} cannot be rebuilt from jb.policies") from None
 
 
 def has_value_for_each_arm(policy: Policy) -> bool:
@@ -216,7 +216,7 @@ class Program:
             self._choose, self._learn = compiled(tree, self.states, self.situations, d)
             self.choose(self.first, packed(situation))
         except Exception as problem:  # whatever a policy meets that asks for what no service has
-            may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer with budgets"
+            may_be = "one for requests: an index policy such as OmegaUCB(), or a pacer with budgets"
             raise bad("policy", name, f"{may_be} ({brief(problem, 90)})") from None
         self.learnt(self.first + bytes(4 * (4 + d)))
 
