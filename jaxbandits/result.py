@@ -654,7 +654,7 @@ def doubt_of(result: Result, name: str = "regret") -> str | None:
 # --- Pictures
 
 
-_ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds played"}
+_ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds"}
 _MOST_SETTINGS = 20
 
 
@@ -754,9 +754,9 @@ class ResultPlots:
             colour, _, dashes = self._plots.nth_look(number)
             look = {"color": colour, "linestyle": dashes, "linewidth": 1.8, "label": name}
             axes.step(np.sort(final[number].ravel()), above, where="pre", **look)
-        up = "share of runs with at least that"
+        up = "share of runs with at least this regret"
         axes.set(yscale="log", xlabel="regret at the end (reward)", ylabel=up)
         axes.grid(alpha=0.3, linewidth=0.6)
-        axes.set_title(f"{count_of(final[0].size, 'run')} of each", fontsize=10)
+        axes.set_title(f"{count_of(final[0].size, 'run')} of each setting", fontsize=10)
         self._plots.set_key(figure, *axes.get_legend_handles_labels())
         return _files.finished(figure, path, width)

@@ -38,7 +38,7 @@ for axes, what in ((means, "reward"), (differences, "difference")):
         value, low, high = row[what], row[f"{what}_low"], row[f"{what}_high"]
         axes.errorbar(value, y, xerr=[[value - low], [high - value]], fmt="o", color="C0")
 means.set(xlabel="conversions of a group of ads", yticks=range(len(rows)), yticklabels=names)
-differences.set(xlabel="conversions more than the best setting")
+differences.set(xlabel="conversions minus those of the best setting")
 differences.axvline(0, color="black", linewidth=0.8)
 means.set_title("means, 95 %")
 differences.set_title("paired differences, 95 %")

@@ -39,7 +39,7 @@ axes.axvline(
 )
 axes.set(
     xscale="log",
-    xlabel="arms that take part",
+    xlabel="number of arms used",
     ylabel="regret, share of the best possible reward",
     ylim=(0, 1),
 )

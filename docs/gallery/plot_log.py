@@ -36,7 +36,9 @@ rows = np.arange(value.size)
 figure, axes = plt.subplots(figsize=(7, 3.6))
 axes.errorbar(value, rows, xerr=[value - low, high - value], fmt="o", label="from the log, 95 %")
 means = truth.reward.values[:, 0, :, -1].mean(axis=1)
-axes.plot(means, rows[:-1], "x", color="C1", markersize=9, label="in the world itself")
+axes.plot(
+    means, rows[:-1], "x", color="C1", markersize=9, label="simulated in the true environment"
+)
 axes.set(
     yticks=rows,
     yticklabels=["as logged" if s == "AsLogged" else s for s in found.settings],

@@ -91,7 +91,7 @@ class SweepPlots:
         keys.append(Line2D([], [], marker="*", ms=9, **dots))
         keys.append(Line2D([], [], marker="o", ms=4.5, markerfacecolor="white", **dots))
         labels = [policy.replace("$", r"\$") for policy in policies] * (len(policies) > 1)
-        set_key(figure, keys, [*labels, "best value", "clearly worse (95 %, all at once)"])
+        set_key(figure, keys, [*labels, "best value", "clearly worse (95 %, jointly)"])
         return finished(figure, path, width)
 
 

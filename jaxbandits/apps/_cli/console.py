@@ -169,10 +169,10 @@ def collect_rarely() -> None:
 # Of each job, whose module has a `parser` and a `run`, what it is for
 _JOBS = {
     "read": "show how a file of arms is read",
-    "compare": "which policy spends a budget best",
+    "compare": "rank policies that spend a budget on the arms of a file",
     "demo": "regret, sensitivity and a gradient in three pictures",
-    "sweep": "regret over grids, resumes after a kill",
-    "status": "what a sweep has finished, what is left",
+    "sweep": "regret over grids of parameters; resumes after a kill",
+    "status": "show the progress of a sweep",
     "audit": "recompute every decision in the file of a live agent",
     "tune": "find a policy's parameter by gradient descent",
 }

@@ -15,7 +15,7 @@ from jaxbandits.tools import line, refuse, whole_number
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
-The same command again continues where it stopped, also after a kill, on other devices or with another --on.
+Repeat the command to continue where it stopped, also after a kill, on other devices or with another --on.
 
 Where a sweep runs: in this process, or with --on
   processes:4                four processes on this machine (Dask: pip install '.[dask]')
@@ -23,7 +23,7 @@ Where a sweep runs: in this process, or with --on
 """
 _OPTIONS = """\
 spec  SPEC.py  a file that sets `sweep` to a jaxbandits.Sweep
---out  DIR  folder of blocks and results
+--out  DIR  folder for blocks and results
 --dry-run  -  print lanes, memory and expected time; run nothing
 --on  ENGINE  where to run (default: this process), see below
 --workers  N  threads that run lanes (one per device, or per core)
@@ -33,7 +33,7 @@ spec  SPEC.py  a file that sets `sweep` to a jaxbandits.Sweep
 
 def parser() -> Parser:
     """The parser of ``sweep``."""
-    about = "Simulate every policy, setting, environment and budget of a spec; save block by block."
+    about = "Simulate all policies, settings, environments and budgets of a spec, saving blocks."
     more: Any = {"workers": {"type": int}, "progress": {"action": argparse.BooleanOptionalAction}}
     return Parser("sweep", about, _OPTIONS, more, _EPILOG)
 

@@ -176,15 +176,15 @@ class Comparison:
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
         band = simultaneous_band(regret, over="replicate", resamples=resamples)
         scope = f"mean of {count} instances, " if count > 1 else ""
-        unit = f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""
+        unit = f" ({table.cost_unit})" if table.cost_unit != "spent" else ""
         curves = (x.transpose("setting", "mark").values for x in (band.value, band.low, band.high))
         figure = tools.line_chart(
             np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
             list(self.plan.played.labels),
             list(curves),
-            title=f"{scope}{count_of(self.plan.runs, 'run')} each; a band covers its whole curve with 95 %",
+            title=f"{scope}{count_of(self.plan.runs, 'run')} each, 95 % bands for whole curves",
             across=f"budget spent per instance{unit}",
-            up=f"regret [{table.reward_unit}]",
+            up=f"regret ({table.reward_unit})",
         )
         return tools.encoded(figure, "png")
 

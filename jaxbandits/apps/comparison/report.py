@@ -317,7 +317,7 @@ def results_picture(answer: Answer) -> bytes:
     every = np.concatenate([comparison.accounts.earned[[at]], baselines.accounts.earned])
     estimate = mean(xarray.DataArray(every, dims=("curve", "replicate", "mark")), over="replicate")
     summed = f"sum over {count} instances, " if count > 1 else ""
-    unit = "" if plan.table.cost_unit in ("spent", "cost") else f" [{plan.table.cost_unit}]"
+    unit = "" if plan.table.cost_unit in ("spent", "cost") else f" ({plan.table.cost_unit})"
     figure = tools.line_chart(
         np.asarray(plan.spending.shares) * plan.spending.budget,
         answer.data["row"].values.tolist(),
