@@ -285,7 +285,7 @@ class AverageCost(_RoundClock):
     reward with r* the value of the fluid LP: below 0 for who overspends, so look at the violation
     first.
 
-    The view tells what may be spent in the coming round, c·t − Σ_{s<t} c_s; the horizon reaches a
+    The view reports what may be spent in the next round, c·t − Σ_{s<t} c_s; the horizon reaches a
     policy only through its own constructor.
 
     Args:

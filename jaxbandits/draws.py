@@ -1,6 +1,6 @@
 """Random numbers for policies, one per arm, addressed by round, role and arm.
 
-A policy's key is the same in every round, so ``jax.random.normal(key)`` is one number for ever.
+A policy's key is the same in every round, so ``jax.random.normal(key)`` is always the same number.
 Here a draw is a pure function of (key, round, role, arm): further arms change none, nor does the
 order in which things are drawn. A role says what is drawn for; take :attr:`Role.USER
 <jaxbandits.core.streams.Role>` = 34, 36, 38, … up to 62 (a draw owns its role and the next one).

@@ -377,7 +377,7 @@ def replay(
     Args:
         policies: one, or several; the settings of each are as in :func:`~jaxbandits.simulate`.
         log: see :meth:`Log.of`.
-        constraint: :class:`~jaxbandits.Horizon` counts the rounds that a policy plays, not rows.
+        constraint: :class:`~jaxbandits.Horizon` counts the rounds of a policy, not rows.
         key: ``jax.random.key(seed)``: the order of rows, which rows stay, the policies' own draws.
         parts: how many runs; default as many as the rows allow, up to 1,000.
         marks: as in :func:`~jaxbandits.simulate`.

@@ -29,7 +29,7 @@ for row in rows[::-1]:
     )
 
 # %%
-# What a group of ads brings for its 300, and how much less that is than the best setting's, run by
+# What a group of ads earns for its 300, and how much less that is than the best setting's, run by
 # run.
 
 figure, (means, differences) = plt.subplots(1, 2, figsize=(9.4, 3.6), sharey=True)

@@ -2,7 +2,7 @@
 What would five policies have earned on a log?
 ==============================================
 
-A shop has shown four offers at random for a while, and logged what each row brought and cost. A
+A shop has shown four offers at random for a while, and logged the reward and cost of each row. A
 policy that learns walks through these rows: one counts where the policy takes the logged arm. Here
 the log comes from a known world, so the truth is there to compare.
 """

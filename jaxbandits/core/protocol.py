@@ -244,8 +244,7 @@ class Environment(_Fields):
     def open(self, state: Pytree, round: jax.Array) -> jax.Array | None:
         """Which arms may be pulled in this round, ``bool[K]``; None (default): all that exist.
 
-        ``state`` is the one before the pull. The runner tells policies only of arms that exist and
-        are open.
+        ``state`` is the one before the pull. Policies see only arms that exist and are open.
         """
         return None
 

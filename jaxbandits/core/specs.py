@@ -68,7 +68,7 @@ class FiniteSpec(Spec):
     Attributes:
         arms: K.
         resources, context: as in :class:`Spec`.
-        null_arm: True if arm number K may be played too: it gives and costs nothing (so does a
+        null_arm: True if arm number K may be pulled too: it earns and costs nothing (so does a
             skip, arm −1).
 
     Example:
@@ -146,9 +146,8 @@ class Arrivals(NamedTuple):
 
     Costs are ``[M, d]`` where there are several.
 
-    A request that is given up (``lost``) tells nothing; its cost stays what it may have been at
-    most. Each outcome comes with the context of the round in which it was decided, ``f32[M, …]``,
-    in a world that has contexts.
+    A lost request (``lost``) reveals nothing; its cost stays at its upper bound. With contexts,
+    each outcome has the context of the round in which it was decided, ``f32[M, …]``.
     """
 
     number: jax.Array  # i32[]

@@ -41,7 +41,7 @@ class Stocked(AddressedArms, AroundWorld):
 
     .. math:: n_k < m_k, \\qquad c_k(1) + \\dots + c_k(n_k) < b_k, \\qquad \\text{and the schedule says so for } t.
 
-    The runner tells policies of open arms only (``view.available``), and a pull of a closed one
+    Policies see only open arms (``view.available``), and a pull of a closed one
     ends the lane as INVALID. A closed arm keeps its statistics. If no arm is open the round passes:
     nothing is pulled or paid, and the clock of rounds continues. If none will open again the lane
     ends with the status CLOSED. With a null arm (``WithNullArm(Stocked.of(…))``) the policy rests

@@ -437,7 +437,7 @@ class ContextualArms(CountedArms):
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
         """Host: ``"moving"`` with contexts, ``"fixed"`` without, see :meth:`value_of_context`.
 
-        Both grow evenly with the clock. NaN under a constraint of one's own. Of a law without end
+        Both grow linearly with the clock. NaN under a user's constraint. For a law without end
         they are those of 2¹⁴ contexts, with their standard errors ``"moving_error"`` and
         ``"fixed_error"``.
         """

@@ -51,7 +51,7 @@ class RowOrder:
     """
 
     # Is each round's row drawn from all of them, whatever came before? Else what a pull is expected
-    # to bring is what it brings: rows that were met tell something of those that come.
+    # to earn is what it earns: past rows carry information about future ones.
     independent: ClassVar[bool] = False
 
     @abstractmethod
@@ -87,7 +87,7 @@ class DrawnRows(RowOrder):
 class RowsInOrder(RowOrder):
     """The rows in the order of the table, repeated: a log in order of time.
 
-    Every replicate meets the same rows, so replicates differ by a policy's own draws alone. With a
+    Every replicate has the same rows, so replicates differ only by a policy's own draws. With a
     number of rounds the regret is against the means of the rows that come in them. With money alone
     it is against those of all rows: a run may end after better or worse ones, all policies alike.
 

@@ -87,7 +87,7 @@ def estimate(
     Args:
         policy: a randomised policy such as ``SoftElim`` or ``SoftIndex(OmegaUCB(),
             temperature=0.1)``; leaves scalar or ``[setting]``.
-        environment: any that the policy plays.
+        environment: any that the policy supports.
         constraint: any.
         wrt: names of parameters; of a nested policy ``policy.rho``, or ``rho`` where that is
             unambiguous.

@@ -642,7 +642,7 @@ class LinearRate(_Optimistic):
 
     Raises:
         InputError: before anything runs, as :class:`LinUCB`; for several costs, or a null arm: then
-            one would wait for the best request for ever.
+            one would wait for the best request forever.
 
     Source: ours, after Dinkelbach's method for ratios.
 

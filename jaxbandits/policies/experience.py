@@ -48,7 +48,7 @@ class History:
         """A history for one instance, ``[K]``, or for each, ``[instance, K]``.
 
         Args:
-            pulls: whole numbers of at least 0; 0 for an arm that nobody has tried, or that an
+            pulls: whole numbers of at least 0; 0 for an arm that was never tried, or that an
                 instance has not.
             reward, cost: sums over these pulls, in the environment's units, from 0 to ``pulls``
                 each.
@@ -93,7 +93,7 @@ def experienced(policy: Policy, history: History) -> Policy:
     """The policy as if it had already made these pulls with these sums; rounds continue from there.
 
     Its statistics begin at the history's, and t of its formula at the number of all earlier pulls +
-    1. So an arm that was tried enough needs no initial pulls, and one that nobody tried is pulled
+    1. So an arm that was tried enough needs no initial pulls, and one never tried is pulled
     at once. Draws keep the addresses of the run's own rounds. Index policies that leap leap on.
 
     Args:

@@ -142,7 +142,7 @@ def read_arms(
     """Read arms from a file of means, counts (reward / pulls, cost / pulls) or a log (averages).
 
     In a file of counts the rows of a name are summed (days); in a log each row is a pull. Arms
-    without pulls or cost are kept out, and told. One pair of bounds divides the file's rewards and
+    without pulls or cost are left out, with a note. One pair of bounds divides the file's rewards and
     costs into [0, 1]: the largest value (log), or 1, or the largest mean / 0.99 where that is above.
     Where columns are not known the error has all of them, and a command with a guess for each.
 
@@ -439,7 +439,7 @@ def _check(sheet: _Sheet, rows: pd.DataFrame) -> None:
     for title, column in sheet.unused():
         texts = {*column.unique()} - {*_NOTHING}
         if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
-            say = f"with --columns {shlex.quote(f'instance={title}')} each is played by itself"
+            say = f"with --columns {shlex.quote(f'instance={title}')} each is simulated separately"
             raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
     if kind == "log" and "pulls" not in sheet.constant:
         is_clock = rows["time"].str.contains(r":|^\d{9}").any() or (rows["time"] == "").all()

@@ -61,12 +61,12 @@ class Ticket:
 class Agent:
     """Chooses arms for live requests within renewing budgets, as the simulator does.
 
-    Any number of threads may share an agent, and any number of processes may make one of the same
-    file. Money is whole billionths of the currency, as written: bounds and costs are rounded up,
-    budgets down. An open request is charged what is held for it; while none costs more, no period
-    pays more than it grants. A higher cost is booked all the same, and :meth:`statistics` says by
-    how much the period is overspent. A call raises :class:`Misuse` on arguments that cannot be
-    right and :class:`Broken` where the file cannot be written; then nothing has changed.
+    Any number of threads may share an agent, and any number of processes may open the same file.
+    Money is whole billionths of the currency, as written: bounds and costs are rounded up, budgets
+    down. An open request is charged its reservation; while no request costs more, no period pays
+    more than it grants. A higher cost is booked too, and :meth:`statistics` reports by how much the
+    period is overspent. A call raises :class:`Misuse` for invalid arguments and :class:`Broken` if
+    the file cannot be written; then nothing has changed.
 
     Args:
         policy: any policy for finitely many arms; ``OmegaUCB`` for reward per money, ``PricePacer``
@@ -74,25 +74,26 @@ class Agent:
             request. Inside ``Discounted`` where prices and quality change.
         arms: names, and the most that a request to each can cost, in money; 0 for a free one.
         reward_bound, key: rewards are from 0 to this; ``jax.random.key(seed)``.
-        budgets: see :class:`Budget`; none: nothing is ever refused.
-        context: how many numbers are known of a request; each :meth:`choose` is then given its own.
-        file: where all is kept; None: in memory. With a file that is there the agent goes on.
-            Arguments that differ from those of its last start become the terms; the others stay
-            as :meth:`change` left them.
-        hold: what an open request holds: the ``"bound"`` of its arm, or a quantile of the arm's
-            last thousand costs, such as 0.99: then dear arms are payable for longer, and costs
-            above it may overspend a period (by ``at_risk`` of :meth:`statistics` at most).
-        lost: the charge for a request whose cost nobody knows (:meth:`expire`, :meth:`fail`): the
+        budgets: see :class:`Budget`; none: no request is ever refused.
+        context: the number of context features of a request, which each :meth:`choose` then needs.
+        file: where the state is stored; None: in memory. An existing file is continued. Arguments
+            that differ from those of its last start become the terms; the others stay as
+            :meth:`change` left them.
+        hold: the reservation for an open request: the ``"bound"`` of its arm, or a quantile of the
+            arm's last thousand costs, such as 0.99: then expensive arms stay affordable for
+            longer, and costs above it may overspend a period (by ``at_risk`` of
+            :meth:`statistics` at most).
+        lost: the charge for a request of unknown cost (:meth:`expire`, :meth:`fail`): the
             ``"mean"`` of its arm's costs, or its ``"bound"``.
         breaker: when a failing arm is set aside, see :class:`Breaker`; None: never.
         retention: seconds that events are kept for :func:`events` and :func:`audit`.
         start: when periods of so many seconds begin, in seconds of the clock.
-        clock, tolerance: a function that gives the time; a reading further than so many seconds
-            from what it can be (default: an hour, by :func:`time.monotonic`; for your own clock a
-            week, by the last event) is refused, until :meth:`resume` takes it at its word.
+        clock, tolerance: a function that returns the time; a reading that is off by more than so
+            many seconds (default: an hour, by :func:`time.monotonic`; for your own clock a
+            week, by the last event) is refused until :meth:`resume` accepts it.
         patience: seconds to wait for calls of other processes.
-        sync: wait for the disk after every call. Without it the last calls may be lost when the
-            machine dies, but not when a process does.
+        sync: wait for the disk after every call. Without it the last calls may be lost if the
+            machine crashes, but not if a process does.
 
     Raises:
         InputError: naming the argument, before anything is compiled or written.
@@ -299,15 +300,15 @@ class Agent:
     ) -> Any:
         """Choose an arm for a request, or for ``n``; returns a :class:`Ticket` for each.
 
-        None where no arm can serve, or where the policy keeps the money for later requests. An arm
-        serves unless it left, is set aside, or a budget that pays for it cannot pay what it holds,
-        or has no request left.
+        It is None if no arm can serve, or if the policy saves the money for later requests. An arm
+        serves unless it was removed, is set aside, or a budget that pays for it cannot pay its
+        reservation, or has no request left.
 
         Args:
-            n, available: how many (then a list is given); the names that may serve, default all.
-            caller, request: who asks, needed where a budget is ``per="caller"``; a name of yours,
-                for the events.
-            context: what is known of the request, as many numbers as the agent was made for.
+            n, available: how many (then a list is returned); names that may serve, default all.
+            caller, request: the caller's name, required if a budget is ``per="caller"``; your
+                name of the request, for the events.
+            context: the request's context, as many numbers as the agent was made for.
         """
         names = None if available is None else list(available)
         conditions: dict[str, Any] = {"available": names, "caller": caller}
@@ -325,13 +326,13 @@ class Agent:
     def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any) -> None:
         """Report the outcome of a request, once, in any order; unspent reserved money is released.
 
-        It is booked in the period of the decision, also where the request was given up
-        (:meth:`expire`); then its reward is learnt unless the request was learnt as a failure. A
-        cost above the arm's bound is booked and learnt.
+        It is booked in the period of the decision, even if the request expired (:meth:`expire`);
+        then its reward is learned unless the request was learned as a failure. A cost above the
+        arm's bound is booked and learned.
 
         Args:
             ticket, cost: or its id; money, at least 0: a number, a ``Decimal`` or its text.
-            reward: from 0 to ``reward_bound``; None where it is not known, and not learnt.
+            reward: from 0 to ``reward_bound``; None if unknown, and then not learned.
 
         Raises:
             Settled: the request was settled before.
@@ -341,19 +342,19 @@ class Agent:
     def fail(self, ticket: Ticket | int, *, cost: Any = None) -> None:
         """Report a failed request: reward 0 and its cost, if known, are learned; the rest is freed.
 
-        An arm that fails again and again is set aside (:class:`Breaker`).
+        An arm that fails repeatedly is set aside (:class:`Breaker`).
 
         Args:
-            ticket, cost: or its id; what it cost all the same, 0 if nothing, None where nobody
-                knows: it is charged as ``lost`` says.
+            ticket, cost: or its id; what it cost nevertheless, 0 if nothing, None if unknown: then
+                it is charged by ``lost``.
         """
         self._settle("fail", ticket, 0.0, cost)
 
     def cancel(self, ticket: Ticket | int) -> None:
         """Report a request that was never sent: nothing is learned, reserved money is released.
 
-        One that was sent and failed is for :meth:`fail`; if it is cancelled instead, the failing
-        arm is chosen on.
+        For a request that was sent and failed use :meth:`fail`; otherwise the failing arm would be
+        chosen again.
         """
         self._settle("cancel", ticket)
 
@@ -382,15 +383,14 @@ class Agent:
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
         """Stop waiting for requests older than so many seconds, and charge them by ``lost``.
 
-        An answer that comes after all may still be told (:meth:`learn`), until the request is twice
-        as old: then it is forgotten, and an answer is :class:`Settled`.
+        A late answer may still be reported (:meth:`learn`) until the request is twice as old; then
+        it is forgotten, and an answer raises :class:`Settled`.
 
         Args:
-            older_than, failed: seconds; does the policy learn that they failed, and the breaker
-                count them?
+            older_than, failed: seconds; whether the policy and the breaker count them as failures.
 
         Returns:
-            The tickets that are given up now.
+            The tickets that expire now.
         """
         positive_number("older_than", older_than)
         with self._transaction() as ledger:
@@ -412,17 +412,17 @@ class Agent:
     def change(self, **terms: Any) -> None:
         """Change terms from now on, all of those given or none; the others stay.
 
-        What a period was charged stays with the budget's name; under another name, or with another
-        period, a budget begins with what open requests hold. A policy of the same kind, with other
-        parameters, keeps what was learnt; another kind, or any if a bound is the largest there ever
-        was or there is no more room for arms (4, 8, 16, …), is taught the last outcomes that are
-        kept, fifty thousand at most.
+        The charges of a period stay with the budget's name; under another name, or with another
+        period, a budget begins with the reservations of open requests. A policy of the same kind,
+        with other parameters, keeps what it learned; another kind, or any if a bound is the largest
+        ever or there is no more room for arms (4, 8, 16, …), relearns the last stored outcomes, at
+        most fifty thousand.
 
         Args:
             **terms: ``policy``, ``budgets``, ``hold``, ``lost``, ``breaker`` and ``retention``, as
-                for a new agent; ``arms``: new bounds by name, also of arms that join, or come back
-                with what was learnt of them, and None for each that leaves: it serves no more
-                requests, but those that are open may be answered.
+                for a new agent; ``arms``: new bounds by name, also of arms that join, or return
+                with what was learned about them, and None for each arm to remove: it serves no more
+                requests, but open ones may be answered.
         """
         if wrong := [name for name in terms if name not in _CHANGE]:
             raise Misuse(f"change: {wrong[0]} given; it must be one of {', '.join(_CHANGE)}")
@@ -446,7 +446,7 @@ class Agent:
     def left(self, caller: str | None = None) -> dict[str, float]:
         """What each budget may still spend in this period, by name; below 0 if it is overspent.
 
-        With a ``caller`` also of that caller's budgets; requests, where it is a budget of these.
+        With a ``caller`` that caller's budgets are included; a budget of requests is in requests.
         """
         with self._transaction(write=False) as ledger:
             now, rest = self._reading(ledger), {}
