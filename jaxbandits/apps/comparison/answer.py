@@ -233,5 +233,5 @@ def warnings_of(comparison: Comparison, setting: int, data: xarray.Dataset) -> l
         at = np.unravel_index(few.argmax(), few.shape)
         name, clicks = data["name"].values[at], data["pulls_in_file"].values[at]
         gets = f"{name!r} gets {few[at]:.0%} of the money and has {clicks:,.0f} {unit}s in the file"
-        texts.append(f"{gets}: its mean, taken as the truth, is hardly known")
+        texts.append(f"{gets}: its mean, taken as exact, is uncertain")
     return texts

@@ -354,7 +354,7 @@ def _day(table: ArmsTable, request: Request, work: float) -> tuple[tuple[int, ..
     if request.decide == "per-click" or not has_days:
         return (), ""
     if request.decide is None and work > _MOST_DAILY:
-        return (), "as if one decided click by click, which is faster to play (--decide daily)"
+        return (), "as if deciding click by click, which is faster to simulate (--decide daily)"
     return tuple(max(1, round(float(np.sum(x.clicks)) / x.days)) for x in evidence), ""
 
 
