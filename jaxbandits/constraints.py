@@ -279,11 +279,11 @@ class Horizon(_RoundClock):
 class AverageCost(_RoundClock):
     """An average cost of at most c: Σ_{s ≤ u} c_s ≤ c·u after every u ≤ T; rounds are the clock.
 
-    This is an audit: it never alters an action. Every round is checked in exact ticks, Σ cost ≤
+    It is only checked: no action is changed. Every round is checked in exact ticks, Σ cost ≤
     ⌊c·2²⁴⌋·u, and the largest violation so far is part of every result (``result.violation``,
-    exactly 0 for a policy that keeps its promise). Skips count as rounds. The regret is T·r* −
-    reward with r* the value of the fluid LP: below 0 for who overspends, so look at the violation
-    first.
+    exactly 0 for a policy that keeps the bound). Skips count as rounds. The regret is T·r* −
+    reward with r* the value of the fluid LP: it can be below 0 for a policy that overspends, so
+    look at the violation first.
 
     The view reports what may be spent in the next round, c·t − Σ_{s<t} c_s; the horizon reaches a
     policy only through its own constructor.
@@ -429,18 +429,18 @@ class Renewing(_RoundClock):
 
     Rounds are the clock, so the regret is T·r* − reward. r* is the value of a fluid LP: the best
     mixture of arms and rest whose mean cost is at most what all periods together grant, per
-    request. Renewals only bind tighter, so no policy can have a larger mean reward; traffic that
-    changes from period to period leaves some of it to nobody.
+    request. Renewals only restrict further, so no policy can have a larger mean reward; if traffic
+    changes from period to period no policy attains it.
 
     Args:
-        amount: what each budget grants a period, ``[d]`` or ``[instance, d]``, above 0; rounded as
-            a :class:`TotalBudget` is.
+        amount: what each budget grants per period, ``[d]`` or ``[instance, d]``, above 0; rounded
+            as a :class:`TotalBudget` is.
         every: the length of its period in slots, ``[d]``.
-        requests: how many requests each slot has, ``[slot]`` or ``[instance, slot]``: the traffic,
-            as it came.
-        expected: how many were expected, same shape; what a pacer plans with. Default:
+        requests: how many requests each slot has, ``[slot]`` or ``[instance, slot]``: the actual
+            traffic.
+        expected: the forecast of requests for pacers, same shape. Default:
             ``requests``.
-        carry_over: is what is left carried over, ``[d]``.
+        carry_over: whether what is left is carried over, ``[d]``.
 
     Example:
         >>> import jaxbandits as jb
@@ -490,7 +490,7 @@ class Renewing(_RoundClock):
         return np.broadcast_to(table, (instances, table.shape[1])).astype(np.int64)
 
     def _unprepared(self, *_: Any) -> Any:
-        must = "it must be given to simulate, which does that"
+        must = "pass it to simulate, which prepares it"
         raise InputError(f"constraint: Renewing was not prepared; {must}")
 
     end = charge = clock = expected_clock = best_rate = _unprepared  # type: ignore[assignment]  # _Tables does it

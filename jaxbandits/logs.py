@@ -363,32 +363,32 @@ def replay(
 ) -> Result:
     """Estimate what policies that learn would have earned on this log within a budget.
 
-    A run walks the rows in a random order. At each it decides; where it takes the logged arm, the
-    row counts: it is paid, booked, learnt, and the next round begins. All other rows are passed by
-    as if they had never come. If every arm was logged with the same probability, a run has the law
-    of a run in the world that wrote the log (Li et al., Theorem 1). Other logs are made so first, a
-    row with propensity p stays with probability min p / p; unless each arm has one probability in
-    all rows, and there is no context, where that is not needed.
+    A run goes through the rows in a random order and makes a decision for each; if it chooses the
+    logged arm, the row counts: it is paid, booked and learned, and the next round begins. All other
+    rows are skipped. If every arm was logged with the same probability, a run has the distribution
+    of a run in the environment behind the log (Li et al., Theorem 1). Other logs are thinned first:
+    a row with propensity p is kept with probability min p / p, unless each arm has one probability
+    in all rows and there is no context, where that is not needed.
 
-    The log is cut into equal ``parts``, the same for every policy, and each is one run. Runs of
-    different parts are independent, so intervals over ``"replicate"`` hold their level; those of
-    several random orders of the same rows would not. The last setting is the one who wrote the log.
+    The log is divided into equal ``parts``, the same for every policy, and each is one run. Runs of
+    different parts are independent, so intervals over ``"replicate"`` have their stated coverage;
+    those of several random orders of the same rows would not. The last setting is the logging policy.
 
     Args:
         policies: one, or several; the settings of each are as in :func:`~jaxbandits.simulate`.
         log: see :meth:`Log.of`.
         constraint: :class:`~jaxbandits.Horizon` counts the rounds of a policy, not rows.
-        key: ``jax.random.key(seed)``: the order of rows, which rows stay, the policies' own draws.
+        key: ``jax.random.key(seed)``: for the order of rows, which rows are kept, the policies' draws.
         parts: how many runs; default as many as the rows allow, up to 1,000.
         marks: as in :func:`~jaxbandits.simulate`.
 
     Returns:
         A :class:`~jaxbandits.Result`, whose replicates are the parts. ``final["rows"]`` is how many
-        rows a run met, ``result.rounds`` how many counted. Its regret is NaN: nobody knows the most
-        that could have been earned. A run whose part ends first has the status ``round_cap``.
+        rows a run used, ``result.rounds`` how many counted. Its regret is NaN, since the most that
+        could have been earned is unknown. A run whose part ends first has the status ``round_cap``.
 
     Raises:
-        InputError: an arm that the log never tried, and what ``simulate`` refuses.
+        InputError: an arm without rows in the log, and what ``simulate`` refuses.
 
     Source: Li, Chu, Langford, Wang, Unbiased offline evaluation of contextual-bandit-based news
     article recommendation algorithms, WSDM 2011, Algorithm 2 (policy evaluator).
@@ -493,8 +493,8 @@ class RuleValue:
     Attributes:
         value, low, high: the estimate and its interval.
         reward, cost: a round's, estimated.
-        over_log, over_log_low, over_log_high: by how much it beats who wrote the log, paired.
-        effective_rows: :math:`(\\sum w)^2 / \\sum w^2`: rows that tell as much, if all counted alike.
+        over_log, over_log_low, over_log_high: how much more it earns than the logging policy, paired.
+        effective_rows: :math:`(\\sum w)^2 / \\sum w^2`, the number of equally weighted rows as informative.
         method: ``"ips"``, ``"snips"`` or ``"dr"``.
         rows: of the log.
     """
@@ -531,7 +531,7 @@ def off_policy(
     """Estimate what a rule that does not learn would have earned, from all rows of a log.
 
     With :math:`w_i = \\pi(a_i | x_i) / p_i`, q̂ a model of means, and v the reward or a cost, a
-    round brings
+    round earns
 
     .. math:: \\text{ips: } \\tfrac1n \\sum_i w_i v_i, \\qquad
               \\text{snips: } \\sum_i w_i v_i / \\sum_i w_i, \\qquad
@@ -552,7 +552,7 @@ def off_policy(
         level: of the intervals.
 
     Raises:
-        InputError: shares that do not sum to 1, or that ask for an arm which the log never tried
+        InputError: shares that do not sum to 1, or are positive for an arm without rows in the log
             (or which was not available); another constraint.
 
     Source: Horvitz and Thompson (1952); Swaminathan and Joachims, The self-normalized estimator for

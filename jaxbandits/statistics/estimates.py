@@ -113,8 +113,7 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
             other.
 
     Raises:
-        InputError: labels on an axis that both have are not the same (xarray alone would take those
-            that both have).
+        InputError: labels on a common axis differ (xarray alone would keep those that both have).
 
     Example:
         >>> import xarray
@@ -363,9 +362,9 @@ class Estimate(Shown):
         value, low, high: the estimate and its interval, in the units of what was given: floats, or
             arrays over the axes that were not sampled. NaN if there is no interval, ±∞ if the
             sample gives no bound.
-            units: how many were sampled; an event that none of n units showed may still have a
+        units: how many were sampled; an event that none of n units showed may still have a
             probability of up to 3/n (95 % confidence).
-            warnings: lines that begin with the name of a doubt (see :mod:`jaxbandits.statistics`);
+        warnings: lines that begin with the name of a doubt (see :mod:`jaxbandits.statistics`);
             usually none.
     """
 
@@ -455,15 +454,15 @@ def mean(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) ->
 
     x̄ − se · g⁻¹(± t), g Hall's transformation. Of I given instances with R runs each and variances
     s²ᵢ, se is √(Σᵢ s²ᵢ / R) / I, with Welch and Satterthwaite's t: the spread between instances
-    does not enter, for they are no sample. It holds its level for tame laws from 10 units on; it
-    warns where it may not.
+    does not count, since they are not a sample. It has its stated coverage for well-behaved
+    distributions from 10 units on, and warns where it may not.
 
     Args:
         x: a labelled array such as ``result.regret``, or a plain one with one axis: the units.
         over: the axis that was sampled. Over ``"instance"`` each instance counts with the mean of
-            its runs; over ``"replicate"`` given instances weigh the same; any other axis is as it
-            is. All further axes stay. For the runs of each instance by itself, call its axis
-            otherwise: ``x.rename(instance="each")``.
+            its runs; over ``"replicate"`` given instances have equal weight; any other axis is used
+            as it is. All further axes stay. For the runs of each instance separately, rename its
+            axis: ``x.rename(instance="each")``.
         level: coverage of each single interval, in (0, 1).
 
     Source: Hall (1992), On the removal of skewness by transformation.
@@ -492,7 +491,7 @@ def quantile(
 ) -> Estimate:
     """The value below which a share ``q`` of units lie, with an interval from order statistics.
 
-    The interval holds for every continuous law, heavy tails too. A sample has no upper end for the
+    The interval is valid for every continuous distribution. A sample gives no upper end for the
     0.99 quantile before it has 368 units (level 95 %): then ``high`` is ∞, with the warning ``no
     end``. Runs on several given instances (``over="replicate"``) are pooled: a quantile of a run on
     one of them, drawn at random.

@@ -521,9 +521,9 @@ def check_policy(
     Args:
         policy: its first setting is checked, with other values of its leaves (half and double, if
             they are allowed).
-            environment: a small environment for it, best with two or more instances of different
+        environment: a small environment for it, best with two or more instances of different
             kinds.
-            constraint: default a total budget for about a hundred rounds; a horizon if costs are 0.
+        constraint: default a total budget for about a hundred rounds; a horizon if costs are 0.
         key: the root key, default ``jax.random.key(0)``.
 
     Raises:

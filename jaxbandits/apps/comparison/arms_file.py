@@ -144,7 +144,7 @@ def read_arms(
     In a file of counts the rows of a name are summed (days); in a log each row is a pull. Arms
     without pulls or cost are left out, with a note. One pair of bounds divides the file's rewards and
     costs into [0, 1]: the largest value (log), or 1, or the largest mean / 0.99 where that is above.
-    Where columns are not known the error has all of them, and a command with a guess for each.
+    If columns are not known the error lists them, with a command that has a guess for each.
 
     Args:
         source: a CSV file, ``-`` for standard input, or a pandas data frame.
@@ -152,9 +152,9 @@ def read_arms(
             mean_reward and mean_cost; perhaps instance, time, and over (what rows of an arm are
             summed over). ``"Campaign+Ad"`` names an arm by both. A number as cost is what every
             pull costs; ``pulls="1"``: a row is a pull. ``conversions``: a reward of at most 1.
-        drop: rows of this name, or else with this cell, are left out; with wide columns, too.
-        wide: a row is a request that all arms were tried on; an arm has a column of what it
-            brought, and one of what that cost (``gpt4`` and ``gpt4_cost``).
+        drop: rows of this name, or else with this cell, are left out; with wide also columns.
+        wide: a row is a request on which all arms were tried; an arm has a column of rewards and
+            one of costs (``gpt4`` and ``gpt4_cost``).
         decimal: the decimal sign, "." or ","; None: the one by which all cells can be read.
         encoding: of the file's text; None for UTF-8, and for UTF-16 with its mark.
 

@@ -265,12 +265,12 @@ def compare(
 
     A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by
     the chosen noise, so that their means are those of the file; where the file has counts or is a
-    log, each run's true means are drawn from what it leaves open
+    log, each run's true means are drawn from their posterior
     (:mod:`jaxbandits.apps.comparison.worlds`), the same for all policies. Each run starts with the
     whole budget and ends when it is spent. Its regret is max_k (μ^r_k / μ^c_k) · Σ_t μ^c_{a_t} −
-    Σ_t μ^r_{a_t}, in the file's unit of reward (what the best that is for sale brings for the same
-    money, minus what was brought). All settings meet the same world; an instance's world depends on
-    the seed, its number in the file and the run only.
+    Σ_t μ^r_{a_t}, in the file's unit of reward (what the best purchase earns for the same money,
+    minus what was earned). All settings face the same world; an instance's world depends only on
+    the seed, its number in the file and the run.
 
     Args:
         arms: an arms file, a data frame, or what
@@ -281,30 +281,30 @@ def compare(
             several settings.
         options: the following, with the defaults of :class:`~jaxbandits.apps.comparison.Request`.
         runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000, or down to 200
-            where days are played and take long).
+            where days are simulated and take long).
         seed: 0 to 2³² − 1; the same seed gives the same numbers.
-        noise: what a pull looks like, with its means. ``"bernoulli"``: the whole bound or nothing,
+        noise: the outcomes of a pull, given its means. ``"bernoulli"``: the whole bound or nothing,
             reward and cost independent (default for means and revenue). ``"clicks"``: a click
-            brings one conversion or none, and costs its price, drawn uniformly around its mean
+            earns one conversion or none, and costs its price, drawn uniformly around its mean
             (default for counts of conversions, only for them). ``"empirical"``: a row of the arm's
             log, reward and cost together (default for logs, only for them).
-        start: ``"file"``: policies that learn by sums start from what the file has counted of each
-            arm (as :func:`~jaxbandits.policies.experienced`); ``"nothing"``: they know nothing of it.
+        start: ``"file"``: policies that learn by sums start from the file's counts for each arm
+            (as :func:`~jaxbandits.policies.experienced`); ``"nothing"``: they start without data.
         growth: an arm sells at most so many times what it sold in the file, in the time that goes
             with the money: n_k pulls for S of money there are up to growth · n_k · B / S pulls
-            here. A log has growth times its requests, of all arms together. Sold out, an arm closes
-            for everybody; the regret is against what can be bought. Default 2, of a log 1;
-            ``"none"``: as many as are bought. Not where a file has means only, or a policy pulls
+            here. A log has growth times its requests, of all arms together. An arm that is sold out
+            closes for all policies; the regret is against what can be bought. Default 2, for a log
+            1; ``"none"``: no limit. Not for a file of means only, or for a policy that pulls
             several arms at once.
-        decide: ``"daily"`` (or as often as the file's rows say) or ``"per-click"``: when policies see
-            what came of their choices (:class:`~jaxbandits.policies.InBatches`). Default: daily where
-            a file of counts has days, unless that takes long to play.
+        decide: ``"daily"`` (or as often as the file has rows) or ``"per-click"``: when policies see
+            their outcomes (:class:`~jaxbandits.policies.InBatches`). Default: daily if a file of
+            counts has days, unless that takes long to simulate.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares,
             ending in 1.
         columns, drop, wide, decimal, encoding:
             as in :func:`~jaxbandits.apps.comparison.read_arms`; left out with a table.
-        cost_cv: coefficient of variation of one pull's cost; default what its days say, else 0.5.
+        cost_cv: coefficient of variation of one pull's cost; default from its days, else 0.5.
         progress: show a bar on stderr.
 
     Returns:
