@@ -351,7 +351,7 @@ def tune(
         return regret[0, :, 0], slope[0, :, 0], rounds
 
     def play(rows: np.ndarray, part: int, count: int) -> tuple[np.ndarray, int]:
-        """Regret of rows of values on fresh instances, ``[row, instance]``; rounds played."""
+        """Regret of rows of values on fresh instances, ``[row, instance]``; number of rounds."""
         part_key = jax.random.fold_in(key, part)
         world, limit = problem(jax.random.fold_in(part_key, 0), count)
         leaves = Settings.of(policy, world.instances, world.spec).policy

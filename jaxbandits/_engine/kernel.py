@@ -24,9 +24,11 @@ CPU_SLOTS, NATIVE_LANES = scan.CPU_SLOTS, 0  # never a native function
 trial, tuner = scan.trial, scan.tuner
 
 BITS_ARE_EQUAL = False
-"""Whether ``engine="auto"`` may use this engine. It becomes True together with a committed
-``first_day.csv`` of that device whose rows of part "bits" all say "equal: scan, kernel" (or "only
-scan plays it") and whose rows of part "speed" have the kernel before scan from 2¹⁰ lanes on.
+"""Whether ``engine="auto"`` may use this engine.
+
+It becomes True together with a committed ``first_day.csv`` of a device whose rows of part "bits"
+all say "equal: scan, kernel" (or "only scan plays it") and whose rows of part "speed" have the
+kernel ahead of scan from 2¹⁰ lanes on.
 """
 WORTH_COMPILING = 1e9  # rounds of a task: of scan 2 to 60 s, and a kernel compiles in 3 to 80
 
@@ -48,8 +50,10 @@ def layout(arms: int, slots: int) -> tuple[int, int]:
 
 
 def is_faster(task: Any) -> bool:
-    """Whether a GPU finishes the task sooner, with compilation. With many arms leap is faster (an
-    H100, ω-UCB, K = 100, 2¹⁴ lanes, million rounds a second: leap 1,205, a kernel some 500).
+    """Whether a GPU finishes the task sooner, compilation included.
+
+    With many arms leap is faster (an H100, ω-UCB, K = 100, 2¹⁴ lanes, million rounds a second: leap
+    1,205, a kernel some 500).
     """
     few = task.engine is scan or getattr(task.environment.spec, "arms", 0) <= _FEW_ARMS
     return BITS_ARE_EQUAL and few and task.rounds >= WORTH_COMPILING

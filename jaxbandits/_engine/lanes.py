@@ -49,9 +49,7 @@ class _Value(NamedTuple):
 
 
 def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function(shared, *of_a_lane)`` for many lanes: all but the first argument and the result
-    have the lanes' axis last.
-    """
+    """``function(shared, *of_a_lane)`` for many lanes; all but ``shared`` have the lanes' axis last."""
 
     def of_many(shared: Any, *lanes: Any) -> Any:
         leaves = jax.tree.leaves(lanes)

@@ -310,7 +310,7 @@ class Environment(_Fields):
     def benchmarks(
         self, constraint: Constraint, clock: np.ndarray
     ) -> Mapping[str, Possible] | None:
-        """Host: what could have been earned; ``clock``: of the marks in units, ``[instance, mark]``.
+        """Host: what could have been earned; ``clock``: of marks in units, ``[instance, mark]``.
 
         None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else
         functions by name, ``"moving"`` and ``"fixed"``, of the instance of each lane, ``[lane]``,

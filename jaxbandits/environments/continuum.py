@@ -190,7 +190,7 @@ class Points(Environment):
 class Continuum(Points):
     """Every point x of [0, 1] is an arm with mean reward μ_r(x) and mean cost μ_c(x) in [0, 1].
 
-    The n-th outcome of a point that was first played in round t is one address (t, n), with one
+    The n-th outcome of a point that was first pulled in round t is one address (t, n), with one
     uniform for the reward and one for the cost. The ``remembered`` points that were new last are
     counted so; one that was forgotten and is pulled again is new. Build one with :meth:`of`. Points
     are used to a resolution of 2⁻²⁴.
@@ -327,7 +327,7 @@ class Continuum(Points):
         mean_reward: jax.Array,
         mean_cost: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
-        """(reward, cost) in ticks of pull ``n`` + 1 of a point first played at ``since``."""
+        """(reward, cost) in ticks of pull ``n`` + 1 of a point first pulled at ``since``."""
         words = streams.words(key, since, n)
         reward = self.reward_noise.outcome(mean_reward, words[0])
         return reward, self.cost_noise.outcome(mean_cost, words[1])
@@ -438,7 +438,7 @@ class LoggedAuctions(Points):
 
         Args:
             price: market price of every auction, whole numbers from 0 to 16383, ``[R]``.
-            reward: what winning it brings, in [0, 1], ``[R]``. (Scale a predicted probability by
+            reward: what winning it earns, in [0, 1], ``[R]``. (Scale a predicted probability by
                 its largest value.)
             low, high: the range of bids, whole numbers; by default 0 and the highest price.
             top: the price that costs 1; default the highest price or bid.

@@ -209,7 +209,7 @@ class Reservoir(AddressedArms):
         Args:
             key: ``jax.random.key(seed)``; instance i's arms are addressed by (key, i, arm).
             instances: number of independent reservoirs.
-            capacity: most arms that can be played.
+            capacity: the most arms that can be pulled.
             beta: β > 0, scalar or ``[instance]``; the larger, the rarer are good arms.
             best_ratio: ρ* > 0, scalar or ``[instance]``.
             least_cost: λ in (0, 1], at most 1/ρ*, scalar or ``[instance]``.

@@ -399,7 +399,7 @@ class RequestTable(CountedArms):
         return [(reward, cost if self.resources is not None else cost[..., None])]
 
     def cost_steps(self) -> tuple[Any, Any]:
-        """Host: from the arm's cells; see :meth:`~jaxbandits.environments.finite.Law.cost_steps`."""
+        """Host: from an arm's cells; see :meth:`~jaxbandits.environments.finite.Law.cost_steps`."""
         cost = np.moveaxis(np.asarray(self.cost, np.int64), 1, -1)
         return np.gcd.reduce(cost, axis=-1), cost.max(axis=-1)
 

@@ -158,7 +158,7 @@ class FluidOracle(MixturePolicy):
 
 @pytree
 class OnePhase(MixturePolicy):
-    """One-Phase: each arm once, then draws from the optimistic LP for what budget and time are left.
+    """One-Phase: each arm once, then draws from the optimistic LP for the budget and time left.
 
     .. math:: \\max_\\pi \\langle \\mu^U, \\pi \\rangle \\ \\text{ s.t. } \\ \\langle \\rho^L, \\pi \\rangle \\le
         \\frac{cT - S_c(t-1)}{T - t + 1}, \\quad \\pi \\in \\Delta_K,
@@ -481,7 +481,7 @@ class SUAK(MixturePolicy):
 
     Source: SUAK paper, §3.2, Algorithm 2, Eqs. (4)–(9), App. A.
 
-    Deviations: as printed, N_p counts pulls only, and the first round could never be played; here
+    Deviations: as printed, N_p counts pulls only, and nothing could be pulled in the first round; here
     it counts skips of this kind too (as the proof does). The test of S_p is made only while some
     arm is uncertain, that of S_c before every pull. Which uncertain arm is pulled is not said
     there. ε with ln t is the proof's, with ln T the text's.

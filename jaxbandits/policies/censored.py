@@ -327,7 +327,7 @@ class VirtualArms(NamedTuple):
 
 
 def pair_mask(spec: CensoredSpec, action: PairAction) -> jax.Array:
-    """Which pair was played, ``bool[n·m]``."""
+    """Which pair was chosen, ``bool[n·m]``."""
     arm, limit_index = pair_ids(spec)
     return (arm == action.arm) & (limit_index == action.limit)
 
@@ -498,7 +498,7 @@ class ZRCUCB(PairPolicy):
     the arm's whole history, exactly. If a cell of the finest grid should be split the lane ends
     with status CAPACITY; with more limits it replays the same prefix.
 
-    From round T + 1 on the recommended pair is played: that of the finest cell, on a tie of largest
+    From round T + 1 on the recommended pair is pulled: that of the finest cell, on a tie of largest
     v̂ (lowest arm and limit if tied still). So with ``Horizon(T + 1)`` the regret of the last round
     is the simple regret.
 

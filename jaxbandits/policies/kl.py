@@ -1,6 +1,7 @@
-"""UCB-SC and KL-UCB-SC, with and without plus (Watanabe, Komiyama, Nakamura, Kudo: KL-UCB-based
-policy for budgeted multi-armed bandits with stochastic action costs, IEICE E100-A(11), 2017;
-UCB-SC: a fast variant, IEICE E101-A(3), 2018).
+"""UCB-SC and KL-UCB-SC, with and without plus.
+
+Source: Watanabe, Komiyama, Nakamura, Kudo: KL-UCB-based policy for budgeted multi-armed bandits
+with stochastic action costs, IEICE E100-A(11), 2017; UCB-SC: a fast variant, IEICE E101-A(3), 2018.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from jaxbandits.core.pytrees import pytree
 from jaxbandits.policies.base import IndexPolicy
 
 STEPS = 5
-"""Newton steps of :func:`steepest`. Three leave an error of ln θ above 1e-5 in 7 % of random states
-of arms (n from 1 to 10⁵, means of all kinds, θ < 1e12), four in hardly any, five one below 1e-8 in
-all; float32 alone costs some 1e-6.
+"""Newton steps of :func:`steepest`.
+
+Three leave an error of ln θ above 1e-5 in 7 % of random states of arms (n from 1 to 10⁵, means of
+all kinds, θ < 1e12), four in hardly any; five leave less than 1e-8 in all; float32 alone costs
+about 1e-6.
 """
 
 _LARGEST = 1e30  # an index above it is this: float32 ends near 3e38

@@ -30,9 +30,7 @@ def wilson(successes: float, trials: float) -> Estimate:
 
 
 def ratio_estimate(above: FloatArray, below: FloatArray) -> Estimate:
-    """Σaᵢ/Σbᵢ over n ≥ 3 rows or days: r ± t·√(n/(n−1)·Σ(aᵢ − r·bᵢ)²)/Σbᵢ, at least 0; with b = 1
-    that of a mean.
-    """
+    """r = Σa/Σb over n ≥ 3 rows or days, at least 0: r ± t·√(n/(n−1)·Σ(a − r·b)²)/Σb."""
     n, whole = len(above), math.fsum(below)
     if whole <= 0:
         return _alone(math.inf if math.fsum(above) > 0 else math.nan)
