@@ -270,7 +270,7 @@ def in_a_line(problem: BaseException) -> str:
     of_jax = jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError
     if of_many or isinstance(problem, of_jax):
         text = (
-            "it uses a value that is not known while it is traced as a Python number, in an `if` or in NumPy "
+            "it uses a traced value, which has no number yet, as a Python number, in an `if` or in NumPy "
             "(use jax.numpy, and jnp.where instead of `if`)"
         )
     frames = traceback.extract_tb(problem.__traceback__)

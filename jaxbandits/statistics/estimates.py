@@ -250,7 +250,7 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     of_sample = skew * math.sqrt(number)
     skewed = (of_sample > _SKEWED * number / (number + 2.5)) & (skew > _SKEWED_MEAN)
     alone = f"without one of the {units} the {statistic} would move by more than the whole width of its interval"
-    skew_text = f"over {sample}: an interval of the {statistic} may miss more often than it says"
+    skew_text = f"over {sample}: an interval of the {statistic} may miss more often than stated"
 
     def carried(at: int) -> str:
         return f"{top} {carry} {share[at]:.0%} of this {statistic}: more {units} will move it"

@@ -35,7 +35,7 @@ _NAMES = {
     "realised_regret": ("reward", "best rate × clock − reward, as drawn"),
     "reward": ("reward", "reward collected"),
     "spent": ("cost", "money spent"),
-    "rounds": ("rounds", "rounds played"),
+    "rounds": ("rounds", "rounds simulated"),
     "violation": ("cost", "violation"),
 }
 

@@ -143,7 +143,7 @@ def _without_damage(folder: Folder, notice: Notice) -> frozenset[int]:
     good, damaged = folder.sound()
     for path in damaged:
         wrong = "its bytes do not fit the checksum in its name"
-        notice(f"{path}: {wrong}; the block is computed anew")
+        notice(f"{path}: {wrong}; the block is recomputed")
         path.unlink()
     return good
 

@@ -168,7 +168,7 @@ def learns_from_the_context_of_the_decision(subject: Subject) -> None:
         assert view.context is not None
         changed = now.observation._replace(view=view._replace(context=view.context + 1))
         must, got = learnt(now.before, now.observation), learnt(now.before, changed)
-        equal(must, got, f"round {i + 1}: with another context in the view, what is learnt, which")
+        equal(must, got, f"round {i + 1}: with another context in the view, what is learned, which")
 
 
 def other_values_compile_nothing(subject: Subject) -> None:

@@ -227,7 +227,7 @@ def test_harmed_blocks_are_named_and_computed_anew(done):
     assert blocks_begun(folder)[-1] == [5]
     assert len(notices) == 3
     for path, text in zip((flipped, cut, empty), notices, strict=True):
-        assert str(path) in text and "computed anew" in text
+        assert str(path) in text and "recomputed" in text
     arrays = decode(content)  # the checksum is held against the bytes when a block is used, too
     flipped.write_bytes(encode({name: x + 1 for name, x in arrays.items()}))
     with pytest.raises(jb.InputError, match="block 0: missing or damaged"):
@@ -486,10 +486,10 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
     folder = Folder(tmp_path / "part")
     with folder.alone():
         folder.open(make_plan(spec()))
-        assert status_lines(folder.path)[-1] == "a run works on it now"
+        assert status_lines(folder.path)[-1] == "a run is using it now"
     lines = status_lines(folder.path)
     assert lines[0].endswith("blocks done, 0% of the work")
-    assert "no run works on it now" in lines[-1]
+    assert "no run is using it now" in lines[-1]
     assert any("unknown before the first block" in line for line in lines)
     work = [block["seconds"] for block in folder.manifest()["blocks"]]
     for number in (0, 1):

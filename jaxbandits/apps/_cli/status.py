@@ -32,11 +32,11 @@ def status_lines(path: Path) -> list[str]:
     total, rest = (sum(block["seconds"] for block in part) for part in (blocks, waiting))
     share = f"{len(done)} of {len(blocks)} blocks done, {1 - rest / total:.0%} of the work"
     lines = [f"{line(str(path))}: {share}"]
-    lines += [f"damaged, will be computed anew: {line(str(file))}" for file in damaged]
+    lines += [f"damaged, will be recomputed: {line(str(file))}" for file in damaged]
     if not waiting:
         if (path / "result.nc").exists():
-            return [*lines, "finished: result.nc holds all, sensitivity.csv each setting"]
-        return [*lines, "the results are still to be written"]
+            return [*lines, "finished: result.nc has all results, sensitivity.csv each setting"]
+        return [*lines, "the results have not been written yet"]
     for name in dict.fromkeys(block["of"] for block in waiting):
         of_it = [number in done for number, block in enumerate(blocks) if block["of"] == name]
         lines.append(f"  {line(name)}: {sum(of_it)} of {len(of_it)} blocks")
@@ -57,8 +57,8 @@ def status_lines(path: Path) -> list[str]:
     else:
         lines.append("time left: unknown before the first block of a run is done")
     if folder.in_use():
-        return [*lines, "a run works on it now"]
-    return [*lines, "no run works on it now; the same command continues"]
+        return [*lines, "a run is using it now"]
+    return [*lines, "no run is using it now; the same command continues"]
 
 
 def duration(seconds: float) -> str:

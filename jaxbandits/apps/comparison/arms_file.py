@@ -324,7 +324,7 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     for _, column in (*sheet.cells[[*names]].items(), *first.items()):
         for text in filter(_TOTAL.fullmatch, column.unique()):
             say = f"--drop {shlex.quote(text)} leaves it out"
-            sheet.refuse(column == text, f"{quoted(text)} is called a total; {say}")
+            sheet.refuse(column == text, f"{quoted(text)} is a word for a total; {say}")
     nameless = "no name, perhaps a total; --drop '' leaves such rows out"
     sheet.refuse(sheet.empty(names).any(axis=1), nameless)
 
@@ -440,7 +440,7 @@ def _check(sheet: _Sheet, rows: pd.DataFrame) -> None:
         texts = {*column.unique()} - {*_NOTHING}
         if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
             say = f"with --columns {shlex.quote(f'instance={title}')} each is simulated separately"
-            raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
+            raise sheet.error(f"several currencies are in {quoted(title)}: {say}")
     if kind == "log" and "pulls" not in sheet.constant:
         is_clock = rows["time"].str.contains(r":|^\d{9}").any() or (rows["time"] == "").all()
         is_daily = not is_clock and not rows.duplicated(["arm", "time"]).any()

@@ -288,7 +288,9 @@ def _table_and_worlds(table: ArmsTable, request: Request) -> tuple[ArmsTable, Wo
     is_log, whole = table.kind == "log", table.kind == "counts" and counts_conversions(table)
     noise = request.noise or ("empirical" if is_log else "clicks" if whole else "bernoulli")
     if noise == "clicks" and not whole:
-        must = "'bernoulli' for this file: only counts of conversions say what one click may bring"
+        must = (
+            "'bernoulli' for this file: only counts of conversions determine what a click can earn"
+        )
         raise bad("noise", noise, must)
     if noise == "empirical" and not is_log:
         must = f"'bernoulli' for a file of {table.kind}: only a log has rows to resample"
