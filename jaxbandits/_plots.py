@@ -249,7 +249,7 @@ def line_chart(
 
 
 def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
-    """Some of the values, at least ``share`` of the axis apart: the ends, evenly spaced if they can be.
+    """Some values, at least ``share`` of the axis apart: the ends, and evenly spaced if possible.
 
     Example:
         >>> tick_values(np.array([0.25, 0.5, 1.0, 2.0, 4.0]), log=True, share=0.4).tolist()

@@ -148,7 +148,7 @@ def short(self: Any) -> str:
 
 
 def short_value(value: Any) -> str:
-    """One field of :func:`short`. Tables (two axes and more) are in ticks, so they are not written out."""
+    """One field of :func:`short`; tables (two or more axes), which are in ticks, are not shown."""
     if isinstance(value, (list, tuple)) and len(value) > _MOST_SHOWN:
         return f"{type(value).__name__} of {len(value)}"
     if not hasattr(value, "dtype") or not getattr(value, "ndim", 0):

@@ -193,7 +193,7 @@ def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
 def lane_words(
     root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, domain: Domain | np.ndarray
 ) -> np.ndarray:
-    """Host: :func:`domain_key` of many lanes, ``u32[lane, 2]``; of domains ``[domain, 1]`` one more axis."""
+    """Host: :func:`domain_key` of many lanes, ``u32[lane, 2]``; domains ``[domain, 1]`` add an axis."""
     ids = instance.astype(np.uint32), replicate.astype(np.uint32)
     key = threefry2x32_of((root[:1], root[1:]), ids)
     place = np.zeros(1, np.uint32), np.asarray(domain, np.uint32)

@@ -240,7 +240,7 @@ _RHO_BITS = 15
 
 
 class Marginal(Protocol):
-    """A distribution on the real line, such as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0)``."""
+    """A distribution on the real line, such as ``scipy.stats.beta(2, 3)``."""
 
     def ppf(self, q: Any) -> Any:
         """The quantile function of the law."""

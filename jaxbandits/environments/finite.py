@@ -525,7 +525,7 @@ def refuses_but_one_arm(action: Any) -> str | None:
 
 
 class AroundWorld(Environment):
-    """Wraps another environment, :attr:`world`, and forwards what it does not define. Write ``spec`` and ``pull``."""
+    """A wrapper that forwards to :attr:`world`. Subclasses define ``spec`` and ``pull``."""
 
     @property
     @abstractmethod

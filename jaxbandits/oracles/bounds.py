@@ -1,4 +1,4 @@
-"""Closed-form regret bounds of the papers, as plain functions that :func:`jax.grad` differentiates.
+"""Closed-form regret bounds of the papers, as functions that :func:`jax.grad` differentiates.
 
 Written in ``jax.numpy`` for one instance; the dtype is that of the input (give float64 arrays under
 a scoped ``jax.enable_x64(True)`` for float64). A bound says what cannot be exceeded: it is often

@@ -1,4 +1,4 @@
-"""``jaxbandits compare``: its options, those of every command that reads an arms file, and the job.
+"""``jaxbandits compare``, and the options of every command that reads an arms file.
 
 What only Python can set stays in :func:`jaxbandits.compare`.
 """
