@@ -89,7 +89,7 @@ _MEANS = 64  # laws are tabulated at the means 0, 1/64, …, 1
 
 @dataclasses.dataclass(frozen=True)
 class Beta(Noise):
-    """Beta(κμ, κ(1 − μ)) for μ = 0, 1/64, …, 1, with interpolated quantiles in between.
+    """Laws Beta(κμ, κ(1 − μ)) for μ = 0, 1/64, …, 1, with interpolated quantiles in between.
 
     The mean of the law in between is the interpolated mean, so the law's mean is μ within 10⁻⁵.
 
