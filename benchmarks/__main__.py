@@ -179,9 +179,9 @@ def main():
     """Read the options, run the items."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "--quick", action="store_true", help="the table only, fewer repeats, at most ten minutes"
+        "--quick", action="store_true", help="only the table, fewer repeats, at most ten minutes"
     )
-    parser.add_argument("--only", choices=ITEMS, help="one item")
+    parser.add_argument("--only", choices=ITEMS, help="run one item")
     parser.add_argument(
         "--out", type=Path, default=Path("jaxbandits-out"), help="folder to write to"
     )

@@ -1,9 +1,8 @@
-"""``python -m benchmarks.clear [--only PART] [--quick]``: what is called clear, and is not.
+"""``python -m benchmarks.clear [--only PART] [--quick]``: rates of false claims, and power.
 
-Parts: level (how often ``dominance`` calls something clear in tables of equal means), power (how
-often it finds a difference), nulls (data sets in which a claim of ``clear_pairs`` is
-false: in how many of 1,000 is it called clear?),
-adastop (the same with AdaStop's permutation test, and with t-tests over looks).
+Parts: level (how often ``dominance`` makes a false claim in tables of equal means), power (how
+often it detects a difference), nulls (how often ``clear_pairs`` makes a false claim, in 1,000 data
+sets each), adastop (the same for AdaStop's permutation test, and for t-tests over looks).
 """
 
 import itertools

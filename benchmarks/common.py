@@ -79,7 +79,7 @@ def write(path: Path, rows: list[tuple[Any, ...]]) -> None:
 def run_parts(prog, about, play, **options):
     """A program of several parts: ``--only PART``, ``--quick``, and those of ``options``."""
     parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=about)
-    parser.add_argument("--only", choices=play, help="one part")
+    parser.add_argument("--only", choices=play, help="run one part")
     parser.add_argument("--quick", action="store_true", help="a tenth of the samples")
     for name, option in options.items():
         parser.add_argument(f"--{name}", **option)

@@ -1,12 +1,11 @@
-"""``python -m benchmarks.coverage [--only PART] [--quick]``: how often nominal 95 % intervals hold
-what they should.
+"""``python -m benchmarks.coverage [--only PART] [--quick]``: the coverage of nominal 95 % intervals.
 
-Parts: posterior (rates of arms in files of counts; also how often the arm said to be best is),
+Parts: posterior (rates of arms in files of counts; also how often the arm reported as best is best),
 means, bootstrap, strata (runs of given instances), bands, tails (median, quantile, cvar,
-tail_share), alarms (how often tame samples are warned of), unwarned (coverage of a mean among
-samples without a warning, in cells where most have one). A cell is the coverage in percent. In
-brackets with ``w``: most of these samples are warned of by name. With ``<``: lock-in rarer than
-3/n, which no sample of n can show. With ``!``: outside of 92 to 98, and no warning.
+tail_share), alarms (how often well-behaved samples cause a warning), unwarned (coverage of a mean
+among samples without a warning, in cells where most have one). A cell is the coverage in percent. In
+brackets with ``w``: most of these samples cause a warning. With ``<``: lock-in rarer than 3/n, which
+no sample of n can show. With ``!``: outside of 92 to 98, and no warning.
 """
 
 import functools

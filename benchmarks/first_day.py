@@ -1,11 +1,11 @@
-"""python -m benchmarks.first_day [--seconds 470] [--out DIR] [--rehearse]: when a device is there.
+"""python -m benchmarks.first_day [--seconds 470] [--out DIR] [--rehearse]: tests of a new device.
 
-One command of eight minutes: the bits of twelve policies and worlds, engine by engine; rounds a
-second of engines and a textbook loop; a sweep. A row is in first_day.csv as soon as it is known,
-and nothing begins that might not end in time. `first_s` is the first run, with compiling;
-`host_share` the time of a run of one round, the host's alone, as a share of a whole run's. Without
-an accelerator it is refused: ``--rehearse`` plays the plan on the CPU, in small sizes. Exit status
-1 if bits differ or a run fails; 2 if refused.
+In eight minutes: the bits of twelve policies and worlds, engine by engine; rounds per second of
+engines and a textbook loop; a sweep. Each row is written to first_day.csv at once, and nothing
+starts that might not end in time. `first_s` is the first run, with compilation; `host_share` is the
+time of a run of one round, host only, as a share of a whole run. It requires an accelerator, except
+with ``--rehearse``, which runs small sizes on the CPU. Exit status 1 if bits differ or a run fails;
+2 without an accelerator.
 """
 
 from __future__ import annotations
@@ -227,9 +227,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=float, default=470.0, help="all of it, at most")
+    parser.add_argument("--seconds", type=float, default=470.0, help="time limit for all parts")
     parser.add_argument("--out", type=Path, default=Path("jaxbandits-out"), metavar="DIR")
-    parser.add_argument("--rehearse", action="store_true", help="on the CPU, in small sizes")
+    parser.add_argument("--rehearse", action="store_true", help="run small sizes on the CPU")
     options = parser.parse_args()
     if not options.rehearse and jax.devices()[0].platform == "cpu":
         parser.exit(2, "first_day: jax sees no accelerator here; --rehearse plays it on the CPU\n")

@@ -1,13 +1,13 @@
-"""The service: how fast it is, what it survives, how well it spends.
+"""The live agent: its speed, its behaviour in failures, and how well it spends.
 
-    python -m benchmarks.live speed               pairs of choose and learn a second, from 1, 4 and 8 processes
-    python -m benchmarks.live latency             one pair at 200 a second, from 4 processes
-    python -m benchmarks.live restart [REQUESTS]  seconds to start and bytes a request as the file grows
-    python -m benchmarks.live dead                an arm that is dead for six hours
-    python -m benchmarks.live pace                share of the fluid program's value on days that drift
-    python -m benchmarks.live money               what is spent and served where bounds are far above means
+python -m benchmarks.live speed               choose-learn pairs per second, from 1, 4 and 8 processes
+python -m benchmarks.live latency             one pair at 200 per second, from 4 processes
+python -m benchmarks.live restart [REQUESTS]  seconds to start and bytes per request as the file grows
+python -m benchmarks.live dead                an arm that fails for six hours
+python -m benchmarks.live pace                share of the fluid program's value on drifting days
+python -m benchmarks.live money               spending and service when bounds are far above means
 
-Each is an error if it misses what docs/live.md promises.
+Each fails if it misses a number stated in docs/live.md.
 """
 
 from __future__ import annotations

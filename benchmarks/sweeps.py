@@ -1,4 +1,4 @@
-"""``python -m benchmarks.sweeps ITEM [--out DIR]``: what sweeps promise, measured.
+"""``python -m benchmarks.sweeps ITEM [--out DIR]``: the speed and resumption of sweeps.
 
 executors 10⁴ lanes: this process on one core, its threads, and engines of two workers, one after the other
 figure4   28,800 runs, whole commands: this process, worker processes, Dask
@@ -150,7 +150,7 @@ def main():
     )
     parser.add_argument("item", choices=ITEMS)
     parser.add_argument(
-        "--out", type=Path, help="where the folders of sweeps go (default: a temporary folder)"
+        "--out", type=Path, help="folder for the sweeps (default: a temporary folder)"
     )
     options = parser.parse_args()
     out = options.out or Path(tempfile.mkdtemp(prefix="sweeps-"))

@@ -40,14 +40,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--list", action="store_true", help="print the names, one per line")
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="small, at most 90 seconds")
+    size.add_argument("--quick", action="store_true", help="a small version, at most 90 seconds")
     size.add_argument("--full", action="store_true", help="the published size or more")
-    parser.add_argument("--only", metavar="ITEM", help="one item of the experiment")
+    parser.add_argument("--only", metavar="ITEM", help="run one item of the experiment")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where to write (default: jaxbandits-out/NAME)"
     )
     parser.add_argument(
-        "--data", type=Path, default=Path("../shared/data"), metavar="DIR", help="real data files"
+        "--data",
+        type=Path,
+        default=Path("../shared/data"),
+        metavar="DIR",
+        help="folder with the real data files",
     )
     options = parser.parse_args(arguments)
     if options.list:

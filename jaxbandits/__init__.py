@@ -17,7 +17,7 @@ __getattr__, _public_names, __all__ = attach(__name__, __file__)
 
 
 def __dir__() -> list[str]:
-    """What is meant for users, for completion; submodules that happen to be loaded are not."""
+    """The public names, for tab completion, without submodules that happen to be loaded."""
     return sorted([*__all__, "__version__"])
 
 

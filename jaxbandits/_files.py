@@ -1,4 +1,4 @@
-"""Files written whole or not at all, read without unpickling; tables of pandas; pictures."""
+"""Writing files whole or not at all, reading without unpickling; pandas tables; pictures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_whole(path: str | os.PathLike[str], write: Any) -> None:
 
 
 def reason_of(problem: OSError) -> str:
-    """The reason of a failure, in a few words on one line."""
+    """The reason for a failure, in a few words on one line."""
     if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return "no space left"
     return problem.strerror or str(problem)
@@ -57,7 +57,7 @@ def reason_of(problem: OSError) -> str:
 
 
 def write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: bool = False) -> None:
-    """Write arrays of numbers, truth values or text; equal arrays are equal bytes."""
+    """Write arrays of numbers, booleans or text; equal arrays give equal bytes."""
     for name, value in arrays.items():
         # An object, a key of jax
         if getattr(getattr(value, "dtype", None), "kind", None) not in tuple("biufU"):
@@ -68,7 +68,7 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: bool = F
 
 
 def read_arrays(file: str | os.PathLike[str] | BinaryIO) -> dict[str, np.ndarray]:
-    """What :func:`write_arrays` wrote, by name; or a ValueError, to be read after "it"."""
+    """Read what :func:`write_arrays` wrote, by name; a ValueError completes "it …"."""
     try:
         with np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
@@ -96,7 +96,7 @@ def save_arrays(
 
 
 def of_dataset(data: xarray.Dataset, first: Sequence[str]) -> pandas.DataFrame:
-    """One row for each place of a dataset, units in ``attrs``; ``spent_0``, ``spent_1`` of resources."""
+    """A row for each cell of a dataset, with units in ``attrs``; ``spent_0``, … by resource."""
     for name in [str(name) for name, x in data.data_vars.items() if "resource" in x.dims]:
         count, x = data.sizes["resource"], data[name]
         split = {f"{name}_{i}": x.isel(resource=i, drop=True) for i in range(count)}
@@ -111,7 +111,7 @@ def of_dataset(data: xarray.Dataset, first: Sequence[str]) -> pandas.DataFrame:
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> pandas.DataFrame:
-    """Rows that share their columns; a unit is also that of the columns NAME_low and NAME_high."""
+    """A data frame of rows; the unit of NAME applies to NAME_low and NAME_high too."""
     import pandas
 
     frame, ends = pandas.DataFrame(list(rows)), ("", "_low", "_high")
@@ -138,7 +138,7 @@ def inches_of(width: float | str | None) -> float | None:
 def finished(
     figure: Figure, path: str | os.PathLike[str] | None = None, width: float | str | None = None
 ) -> Figure:
-    """A figure that says which axes are logarithmic, of this width, and written to a file if asked.
+    """Label logarithmic axes, set the width and write the figure to a file, if these are given.
 
     Args:
         figure: as it was drawn.

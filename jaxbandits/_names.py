@@ -1,4 +1,4 @@
-"""Names: rooms that import theirs when they are first used, and which name was probably meant."""
+"""Lazy imports of a package's public names, and suggestions for misspelled ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import lazy_loader
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], Any]:
-    """``__getattr__, __dir__, __all__`` of a room, by the stub beside its file."""
+    """``__getattr__, __dir__, __all__`` of a package, from the stub beside its file."""
     get, names, everything = lazy_loader.attach_stub(package, file)
 
     def of_name(name: str) -> Any:
@@ -22,7 +22,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:
-    """``; did you mean X?`` where one of the choices is spelt like this name."""
+    """``; did you mean X?`` if one of the choices is spelled like this name, else nothing."""
     spelt = {text.lower().replace("-", "_"): text for text in choices}
     near = difflib.get_close_matches(name.lower().replace("-", "_"), spelt, n=1, cutoff=0.4)
     return f"; did you mean {spelt[near[0]]}?" if near else ""

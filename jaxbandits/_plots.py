@@ -1,4 +1,4 @@
-"""All pictures: one set of colours, markers and dashes, told apart by any colour vision, in grey.
+"""All plots: one set of colours, markers and dashes, distinct for all colour vision and in grey.
 
 This module imports matplotlib, through its objects only (no pyplot), and is itself imported when a
 picture is drawn.
@@ -37,12 +37,12 @@ DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def nth_look(number: int) -> tuple[str, str, Any]:
-    """Colour, marker and dashes of a picture's n-th curve, n from 0."""
+    """Colour, marker and dashes of a plot's n-th curve, n from 0."""
     return COLOURS[number % 7], MARKERS[number % 8], DASHES[number % 5]
 
 
 class Picture(Figure):
-    """A figure without a window; a notebook shows it as a cell's last line, pyplot or not."""
+    """A figure without a window; a notebook displays it as a cell's result, without pyplot."""
 
     def __init__(self, **options: Any):
         super().__init__(**options)
@@ -53,7 +53,7 @@ class Picture(Figure):
 
 
 def encoded(figure: Figure, form: str = "png", dpi: int = 150) -> bytes:
-    """A figure as bytes of a file, ``"png"``, ``"pdf"`` or ``"svg"``. Equal figures: equal bytes.
+    """A figure as the bytes of a PNG, PDF or SVG file; equal figures give equal bytes.
 
     A PDF holds its fonts as TrueType (journals refuse matplotlib's default, Type 3); an SVG needs
     none.
@@ -68,7 +68,7 @@ def encoded(figure: Figure, form: str = "png", dpi: int = 150) -> bytes:
 
 
 def say_logarithmic(figure: Figure) -> Figure:
-    """The labels of logarithmic axes say so, those that panels share too."""
+    """Mark logarithmic axes in their labels, also in labels that panels share."""
     across, up = ({getattr(axes, f"get_{x}scale")() for axes in figure.axes} for x in "xy")
     shared: Any = figure  # its labels have no public names
     texts = [(x, kinds) for x, kinds in ((shared._supxlabel, across), (shared._supylabel, up)) if x]
@@ -81,7 +81,7 @@ def say_logarithmic(figure: Figure) -> Figure:
 
 
 def set_key(figure: Figure, handles: Sequence[Any], labels: Sequence[str], size: int = 9) -> None:
-    """The figure's one key, below its panels in as many columns as fit; the figure grows by its rows."""
+    """Set one legend below the panels, in as many columns as fit; the figure grows by its rows."""
     for legend in list(figure.legends):
         legend.remove()
     width, height = figure.get_size_inches()
@@ -94,7 +94,7 @@ def set_key(figure: Figure, handles: Sequence[Any], labels: Sequence[str], size:
 
 
 def resized(figure: Figure, width: float) -> Figure:
-    """The figure ``width`` inches wide, in 7 and 8 points."""
+    """Resize the figure to ``width`` inches, with text of 7 and 8 points."""
     old, height = figure.get_size_inches()
     tall = max(min(height * width / old, 0.8 * width * len(figure.axes)), 2.2)
     figure.set_size_inches(width, tall)
@@ -122,8 +122,9 @@ def resized(figure: Figure, width: float) -> Figure:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Labels of settings for a key: of each policy only the parameters in which its settings differ,
-    with three digits where these tell them apart.
+    """Short legend labels: for each policy only the parameters in which its settings differ.
+
+    Numbers have three digits if these tell the settings apart.
 
     Example:
         >>> short_names(["OmegaUCB(rho=0.0345028)", "OmegaUCB(rho=1)", "MUCB(alpha=0.0625)"])
@@ -194,7 +195,7 @@ def line_chart(
     up: str,
     axes: Axes | None = None,
 ) -> Figure:
-    """Curves that start in the origin, with bands around them.
+    """Curves that start at the origin, with bands around them.
 
     Every curve has its own colour, marker and dashes, so that it can be told apart in grey too.
 
@@ -248,7 +249,7 @@ def line_chart(
 
 
 def tick_values(values: np.ndarray, log: bool, share: float) -> np.ndarray:
-    """Some of the values, at least ``share`` of the axis apart: the ends, evenly spaced if they can be.
+    """Some values, at least ``share`` of the axis apart: the ends, and evenly spaced if possible.
 
     Example:
         >>> tick_values(np.array([0.25, 0.5, 1.0, 2.0, 4.0]), log=True, share=0.4).tolist()

@@ -1,4 +1,4 @@
-"""A progress bar on stderr with the time left; the count of runs that an interrupt reports."""
+"""A progress bar on stderr with the time left, and the count of runs that ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PATIENCE = 2.0  # seconds before a bar that nobody asked for
 
 
 def usual_progress(choice: bool | None) -> bool | str:
-    """What a command shows: what was asked for, else a bar on a terminal or a line every 10 s.
+    """A command's progress: as asked, else a bar on a terminal or a line every ten seconds.
 
     ``!command`` in a notebook has a terminal that keeps every state of a bar as a line of its own.
     """
@@ -29,7 +29,7 @@ def usual_progress(choice: bool | None) -> bool | str:
 
 
 class Bar:
-    """A bar on stderr: a title, the share of the work done, the time left; gone with its context.
+    """A bar on stderr: a title, the share of the work done, the time left; removed on exit.
 
     ``style`` is None for one after two seconds where somebody watches (a terminal, a notebook),
     False for none, ``"lines"`` for a line every ten seconds; ``count`` stands behind the bar, with
@@ -78,7 +78,7 @@ class Bar:
 
 
 class Progress:
-    """One bar over several tasks, each a policy on many runs. Leaving the context takes it away.
+    """One bar for several tasks, each a policy and its runs. A context manager; removed on exit.
 
     Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar. The runs
     are counted in any case: ``done`` of ``runs`` are finished.
@@ -98,7 +98,7 @@ class Progress:
         self._bar.__exit__()
 
     def start(self, names: Sequence[str], runs: int) -> Report:
-        """Begin a task for each name, at once; so many runs in all of them.
+        """Begin a task for each name, all at once, with so many runs in total.
 
         The result is to be called with (the runs' worth of work done in these tasks, of which runs
         finished).
@@ -118,7 +118,7 @@ class Progress:
 
 _GOOD = (Status.EXHAUSTED, Status.HORIZON, Status.CLOSED)
 _REASONS = {
-    Status.ROUND_CAP: "max_rounds came before the end of the clock",
+    Status.ROUND_CAP: "max_rounds was reached before the end of the clock",
     Status.CAPACITY: "a growing set is full: their regret stops early and is not comparable; rerun with more capacity",
     Status.INVALID: "the policy asked for an action that the environment does not have, or a score was NaN; "
     "jb.testing.check_policy and check_environment say where",
@@ -126,7 +126,7 @@ _REASONS = {
 
 
 def unfinished(ended: np.ndarray) -> list[str]:
-    """A line for each status that is not good; ``ended`` has one for each lane, −1 for none."""
+    """A line for each status that needs attention; ``ended`` has one per lane, −1 for none."""
     lanes = int((ended >= 0).sum())
     lines = []
     for status in (x for x in Status if x not in _GOOD):

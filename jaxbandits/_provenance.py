@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, machine, sources, the call of its world."""
+"""Where a result comes from: versions, machine, sources, the call that made its environment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LIBRARIES = ("jaxbandits", "jax", "jaxlib", "numpy")
 
 
 def versions() -> dict[str, str]:
-    """Whatever may change a bit of the results."""
+    """Versions of everything that may change a bit of the results."""
     from jaxbandits import __version__
 
     libraries = {"jax": jax.__version__, "jaxlib": jaxlib.__version__, "numpy": np.__version__}
@@ -39,7 +39,7 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def processor_name() -> str:
-    """The name of the processor, as the system has it."""
+    """The name of the processor, as the system reports it."""
     name = cpu_line("model name").partition(":")[2].strip()
     return name or platform.processor() or platform.machine()
 
@@ -51,7 +51,7 @@ def classes_of(policy: Policy) -> list[str]:
 
 
 def nearest_class(kind: type) -> list[str]:
-    """The name of the nearest policy of this package in a class's ancestry, or none."""
+    """The nearest policy of this package among a class's ancestors, or none."""
     return [x.__name__ for x in kind.__mro__ if x.__module__.startswith("jaxbandits.policies.")][:1]
 
 
@@ -109,7 +109,7 @@ def _source(code: Any) -> str:
 
 
 def remembered(function: Callable[_Arguments, _Made]) -> Callable[_Arguments, _Made]:
-    """For a function that makes a world: keeps the call beside it, see :func:`maker_of`."""
+    """Decorator of functions that make an environment: stores the call, see :func:`maker_of`."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -128,7 +128,7 @@ def remembered(function: Callable[_Arguments, _Made]) -> Callable[_Arguments, _M
 
 
 def maker_of(environment: Any) -> str:
-    """The call by which this package made a world, or nothing."""
+    """The call by which this package made an environment, or nothing."""
     return getattr(environment, "_made_by", "")
 
 
@@ -146,7 +146,7 @@ def _argument_text(value: Any) -> str:
 
 
 class Provenance(dict[str, Any]):
-    """What :meth:`Result.provenance` gives: a dict of plain JSON that can also be written out."""
+    """Returned by :meth:`Result.provenance`: a dict of plain JSON that also prints as text."""
 
     def text(self) -> str:
         """The record as a paragraph for an appendix."""

@@ -1,4 +1,4 @@
-"""One table, for terminal, page and file; and the few ways in which texts write numbers and words.
+"""A table for the terminal, a page or a file, and the package's formats of numbers and words.
 
 It stands on nothing, so that the process that draws pictures starts quickly.
 """
@@ -35,7 +35,7 @@ class Table(NamedTuple):
     left: Sequence[int] = (0,)
 
     def text(self) -> str:
-        """Lines for a terminal, two blanks between columns."""
+        """Lines for a terminal, with two spaces between columns."""
         rows = [[line(str(x)) for x in row] for row in (self.header, *self.rows) if len(row)]
         columns = itertools.zip_longest(*rows, fillvalue="")
         widths = [max(map(len, column)) for column in columns]
@@ -56,7 +56,7 @@ class Table(NamedTuple):
         return f"<table>{row(self.header, 'th')}{''.join(row(cells, 'td') for cells in self.rows)}</table>"
 
     def csv(self, digits: int | None = 9, line_end: str = "\n") -> str:
-        """The text of a CSV file; equal rows are equal bytes.
+        """The text of a CSV file; equal rows give equal bytes.
 
         Args:
             digits: of a float; nine are more than the order of a sum can change. NaN and None are
@@ -76,7 +76,7 @@ MOST_ROWS = 30  # of a table in a notebook, of estimates on a terminal
 
 
 class Shown:
-    """What a notebook shows as its ``repr``, one line, over the rows of :meth:`_shown_rows`."""
+    """An object that a notebook shows as its one-line ``repr`` above a table of its parts."""
 
     def _shown_rows(self) -> Table:
         raise NotImplementedError
@@ -112,12 +112,12 @@ def in_greek(text: str) -> str:
 
 
 def count_of(count: int, singular: str, plural: str = "") -> str:
-    """``1 run``, ``1,200 runs``; ``plural`` for a noun whose plural has no s."""
+    """``1 run``, ``1,200 runs``; give ``plural`` for a noun with an irregular plural."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def span(values: Any) -> str:
-    """Numbers in a few words: each of up to four, else the ends.
+    """A short text for numbers: each of up to four, else the smallest and the largest.
 
     Example:
         >>> span([0.5, 0.25]), span(range(30))
@@ -141,12 +141,12 @@ NARROW = dict.fromkeys((*range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " ")
 
 
 def line(text: str) -> str:
-    """``text`` with control and invisible characters written out, as Python does it."""
+    """``text`` with control and invisible characters escaped, as Python does it."""
     text = text.translate(NARROW)
     odd = (x for x in set(text) if not x.isprintable() and x != "\u00a0")
     return text.translate({ord(x): x.encode("unicode_escape").decode() for x in odd})
 
 
 def cell(value: Any) -> Any:
-    """A cell of a CSV file that no spreadsheet takes for a formula; what is no text stays as it is."""
+    """A CSV cell that no spreadsheet takes for a formula; other values than text are unchanged."""
     return _FORMULA.sub(r"\1'\2\3", line(value)) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Constraints: a total budget, a horizon, an average cost, budgets that renew and their state.
+"""Constraints: a total budget, a horizon, an average cost, renewing budgets and their state.
 
 That state is the account of whoever decides (:class:`BudgetState`). An open request is charged its
 arm's own bound; when its cost is known, the difference is given back to the period in which it was
@@ -55,7 +55,7 @@ def _money(argument: str, value: Any, environment: Environment, lowest: bool) ->
 def in_prices(
     whole: np.ndarray, units: np.ndarray, prices: np.ndarray, lowest: bool, multiples: bool = True
 ) -> np.ndarray:
-    """A budget in the ticks that prices have in sum, where they are known exactly.
+    """A budget in the exact ticks of sums of prices, if the prices are known exactly.
 
     A price is off by up to half a tick, so k of them by k/2: 0.1 is 1,677,722 ticks, ten of which
     are four more than 1.0. What a price is exactly is known where all of them and the budget are
@@ -97,7 +97,7 @@ def _whole_rounds(value: Any, environment: Environment) -> np.ndarray:
 
 @pytree
 class TotalBudget(Constraint):
-    """A total budget: runs end when it is spent; the clock is money, the regret the budgeted one.
+    """A total budget: runs end when it is spent; the clock is money, the regret is budgeted regret.
 
     A lane ends as soon as spent ≥ B. The pull that exceeds the budget *counts* with its reward (the
     rule of Heyden et al., KDD 2024) or *forfeits* it (B-Zoom; RCB): then no more than the budget is
@@ -105,7 +105,7 @@ class TotalBudget(Constraint):
 
     With d resources a lane ends when the first of them is spent. ``rounds`` makes time one more
     resource: a round uses one of T, none is left after T rounds, and the view tells the rounds that
-    are left behind what is left of the others, ``[d + 1]``.
+    are left after what is left of the others, ``[d + 1]``.
 
     A run with several ends has for its clock the largest share that is used of any of them, in
     units of resource 0 (s of its budget),
@@ -179,7 +179,7 @@ class TotalBudget(Constraint):
         return spent if self.rounds is None else spent | (ledger.rounds >= self.rounds)
 
     def view(self, ledger: Ledger) -> Total | None:
-        """Money left (a total; never below 0), and the rounds left, where there is an end of them."""
+        """Money left (a total, at least 0), and rounds left if their number is limited."""
         money = ticks.minus(self.budget, ticks.smaller(ledger.spent, self.budget))
         if self.rounds is None:
             return money
@@ -187,7 +187,7 @@ class TotalBudget(Constraint):
         return jax.tree.map(jnp.append, money, rounds)
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:
-        """Add one round to the account, under the rule of the last pull."""
+        """Add one round to the account, with the rule for the last pull."""
         if self.last_pull == "counts":
             return post(ledger, outcome)
         over = jnp.any(ticks.exceeds(ticks.add(ledger.spent, outcome.cost), self.budget))
@@ -195,7 +195,7 @@ class TotalBudget(Constraint):
         return booked._replace(spent=ticks.smaller(booked.spent, self.budget))
 
     def clock(self, ledger: Ledger) -> Total:
-        """Money spent; with several ends the largest share that is used of any, see the class."""
+        """Money spent; with several ends the largest used share of any, see the class."""
         if self.pace is None:
             return self._first(ledger.spent)
         used = ticks.to_float(ledger.spent)
@@ -211,14 +211,14 @@ class TotalBudget(Constraint):
         return select_tree(self.ended(ledger), self.end(), running)
 
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Σ of the conditional mean costs; with several ends the clock itself."""
+        """The sum of conditional mean costs; with several ends the clock itself."""
         if self.pace is not None:
             return ledger["clock"]
         spent = ledger["expected_spent"]
         return spent if self.resources is None else spent[..., 0]
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """max_k μ^r_k / μ^c_k, the reward per unit of money of always playing the best arm.
+        """max_k μ^r_k / μ^c_k, the reward per unit of money of always pulling the best arm.
 
         With d resources, the value of the fluid LP (max Σ n_k μ^r_k with Σ n_k μ^c_kj ≤ B_j, and Σ
         n_k ≤ T where there is a horizon) per unit of resource 0.
@@ -232,7 +232,7 @@ class TotalBudget(Constraint):
 
 
 class _RoundClock(Constraint):
-    """Rounds are the clock. It declares no capability: those who inherit it book in different ways."""
+    """Rounds are the clock. Declares no capability: its subclasses book in different ways."""
 
     rounds: ArrayLike
     ends_with: ClassVar[Status] = Status.HORIZON
@@ -250,7 +250,7 @@ class _RoundClock(Constraint):
 
 @pytree
 class Horizon(_RoundClock):
-    """A horizon of ``rounds`` rounds, the clock: costs are only reported, regret is the usual one.
+    """A horizon of ``rounds`` rounds, with ordinary regret; costs are only reported.
 
     Args:
         rounds: T ≥ 1, scalar or ``[instance]``.
@@ -277,15 +277,15 @@ class Horizon(_RoundClock):
 
 @pytree
 class AverageCost(_RoundClock):
-    """An average cost ≤ c after every round: Σ_{s ≤ u} c_s ≤ c·u, u ≤ T; rounds are the clock.
+    """An average cost of at most c: Σ_{s ≤ u} c_s ≤ c·u after every u ≤ T; rounds are the clock.
 
-    This is an audit: it never alters an action. Every round is checked in exact ticks, Σ cost ≤
+    It is only checked: no action is changed. Every round is checked in exact ticks, Σ cost ≤
     ⌊c·2²⁴⌋·u, and the largest violation so far is part of every result (``result.violation``,
-    exactly 0 for a policy that keeps its promise). Skips count as rounds. The regret is T·r* −
-    reward with r* the value of the fluid LP: below 0 for who overspends, so look at the violation
-    first.
+    exactly 0 for a policy that keeps the bound). Skips count as rounds. The regret is T·r* −
+    reward with r* the value of the fluid LP: it can be below 0 for a policy that overspends, so
+    look at the violation first.
 
-    The view tells what may be spent in the coming round, c·t − Σ_{s<t} c_s; the horizon reaches a
+    The view reports what may be spent in the next round, c·t − Σ_{s<t} c_s; the horizon reaches a
     policy only through its own constructor.
 
     Args:
@@ -335,7 +335,7 @@ class AverageCost(_RoundClock):
         return post(ledger, outcome)._replace(audit={"slack": slack, "violation": worst})
 
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """r*: best mean reward a round of a mixture of arms and rest of mean cost ≤ c."""
+        """r*: the best mean reward per round of a mixture of arms and rest with mean cost ≤ c."""
         return knapsack_lp.fluid_values(reward, cost, ticks.to_units(self.c), np.ones(len(reward)))
 
 
@@ -343,7 +343,7 @@ class AverageCost(_RoundClock):
 
 
 class Allowance(NamedTuple):
-    """d budgets before a round; ``whole`` and ``part`` make it a total: what is left."""
+    """d budgets before a round; ``whole`` and ``part`` are the total that is left."""
 
     whole: jax.Array  # i32[d]
     part: jax.Array  # i32[d]
@@ -360,7 +360,7 @@ class Allowance(NamedTuple):
 
 
 class BudgetState(NamedTuple):
-    """What a decider has charged to d budgets in their current periods."""
+    """What has been charged to d budgets in their current periods."""
 
     # Known costs and held bounds, of this period; of all periods where what is left is carried
     # over.
@@ -370,13 +370,13 @@ class BudgetState(NamedTuple):
 
 
 def no_charges(budgets: int) -> BudgetState:
-    """The account before round 1, on which nothing is charged."""
+    """The state before round 1, with nothing charged."""
     since, carries = jnp.zeros((budgets,), jnp.int32), jnp.zeros((budgets,), bool)
     return BudgetState(ticks.zero((budgets,)), since, carries)
 
 
 def renewed(state: BudgetState, allowance: Allowance) -> BudgetState:
-    """The state in the allowance's period: earlier charges are forgotten, or carried over."""
+    """The state in the allowance's period: earlier charges are dropped, or carried over."""
     keep = allowance.carries | (allowance.since == state.since)
     charged = Total(jnp.where(keep, state.charged.whole, 0), jnp.where(keep, state.charged.part, 0))
     return BudgetState(charged, allowance.since, allowance.carries)
@@ -389,7 +389,7 @@ def remaining(state: BudgetState, allowance: Allowance) -> Allowance:
 
 
 def affordable(allowance: Allowance, bound: jax.Array, scope: jax.Array) -> jax.Array:
-    """Which arms all budgets that pay for them can pay at their bounds (ticks), ``bool[K]``."""
+    """Which arms are affordable at their bounds (ticks) by all of their budgets, ``bool[K]``."""
     # An arm whose bound is 0 needs no money, also where a budget is overspent.
     needed = ticks.add(ticks.zero((1, bound.shape[0])), bound[None, :])
     short = ticks.exceeds(needed, Total(allowance.whole[:, None], allowance.part[:, None]))
@@ -404,7 +404,7 @@ def charge(state: BudgetState, cost: jax.Array, pays: jax.Array) -> BudgetState:
 def settle(
     state: BudgetState, round: jax.Array, difference: jax.Array, pays: jax.Array
 ) -> BudgetState:
-    """Give ``difference`` (ticks: bound − cost) back to the period of ``round``, if it still counts."""
+    """Refund ``difference`` (bound − cost, ticks) to the period of ``round``, if it is not over."""
     return charge(state, -difference, pays & (state.carries | (round >= state.since)))
 
 
@@ -419,7 +419,7 @@ def pays_for(scope: jax.Array, arm: jax.Array) -> jax.Array:
 
 @pytree
 class Renewing(_RoundClock):
-    """Budgets that renew each period; a round is one request, a slot (an hour, say) has several.
+    """Budgets that renew each period; every round is a request, and a slot (an hour, say) has some.
 
     Budget j grants ``amount[j]`` in every period of ``every[j]`` slots. What is left at its end is
     lost, or carried over. The environment's resource j is what budget j pays (see ``groups`` of
@@ -429,18 +429,18 @@ class Renewing(_RoundClock):
 
     Rounds are the clock, so the regret is T·r* − reward. r* is the value of a fluid LP: the best
     mixture of arms and rest whose mean cost is at most what all periods together grant, per
-    request. Renewals only bind tighter, so no policy can have a larger mean reward; traffic that
-    changes from period to period leaves some of it to nobody.
+    request. Renewals only restrict further, so no policy can have a larger mean reward; if traffic
+    changes from period to period no policy attains it.
 
     Args:
-        amount: what each budget grants a period, ``[d]`` or ``[instance, d]``, above 0; rounded as
-            a :class:`TotalBudget` is.
+        amount: what each budget grants per period, ``[d]`` or ``[instance, d]``, above 0; rounded
+            as a :class:`TotalBudget` is.
         every: the length of its period in slots, ``[d]``.
-        requests: how many requests each slot has, ``[slot]`` or ``[instance, slot]``: the traffic,
-            as it came.
-        expected: how many were expected, same shape; what a pacer plans with. Default:
+        requests: how many requests each slot has, ``[slot]`` or ``[instance, slot]``: the actual
+            traffic.
+        expected: the forecast of requests for pacers, same shape. Default:
             ``requests``.
-        carry_over: is what is left carried over, ``[d]``.
+        carry_over: whether what is left is carried over, ``[d]``.
 
     Example:
         >>> import jaxbandits as jb
@@ -490,7 +490,7 @@ class Renewing(_RoundClock):
         return np.broadcast_to(table, (instances, table.shape[1])).astype(np.int64)
 
     def _unprepared(self, *_: Any) -> Any:
-        must = "it must be given to simulate, which does that"
+        must = "pass it to simulate, which prepares it"
         raise InputError(f"constraint: Renewing was not prepared; {must}")
 
     end = charge = clock = expected_clock = best_rate = _unprepared  # type: ignore[assignment]  # _Tables does it
@@ -517,7 +517,7 @@ class _Tables(_RoundClock):
         return ticks.count(jnp.asarray(self.ends)[..., -1])
 
     def audit(self) -> dict[str, Total]:
-        """What each budget paid in this period, and the most that any paid too much in any."""
+        """What each budget paid in this period, and the largest overspending in any period."""
         nothing = ticks.zero(self.carries.shape)
         return {"charged": nothing, "violation": nothing}
 
@@ -564,7 +564,7 @@ class _Tables(_RoundClock):
 
 
 def pays_for_the_clock(constraint: Constraint) -> bool:
-    """Is the clock of a prepared constraint what pulls cost, so that their means are its mean?"""
+    """Whether a prepared constraint's clock is the cost of pulls, so mean costs are its mean."""
     return constraint.clock_name == "spent" and getattr(constraint, "pace", None) is None
 
 
@@ -576,14 +576,14 @@ def rounds_of(constraint: Constraint) -> np.ndarray | None:
 
 
 class Pace(NamedTuple):
-    """What a constraint lets a round spend, for bounds on what a round can earn."""
+    """What a constraint allows a round to spend, for bounds on what a round can earn."""
 
     budget: np.ndarray | None  # f64[instance, J], J = 0: a horizon; None: money alone is the clock
     units: np.ndarray  # f64[instance]: of the clock in a round, or 1 where money is the clock
 
 
 def a_round(constraint: Constraint) -> Pace | None:
-    """Host: the pace of a prepared constraint; None for a class of one's own."""
+    """Host: the pace of a prepared constraint; None for a user's class."""
     spend: np.ndarray | None = None
     if isinstance(constraint, Horizon):
         spend = np.zeros((np.size(constraint.rounds), 0))

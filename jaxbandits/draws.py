@@ -1,6 +1,6 @@
-"""What a policy draws: numbers addressed by round, role and arm, as fast as built-in policies' own.
+"""Random numbers for policies, one per arm, addressed by round, role and arm.
 
-A policy's key is the same in every round, so ``jax.random.normal(key)`` is one number for ever.
+A policy's key is the same in every round, so ``jax.random.normal(key)`` is always the same number.
 Here a draw is a pure function of (key, round, role, arm): further arms change none, nor does the
 order in which things are drawn. A role says what is drawn for; take :attr:`Role.USER
 <jaxbandits.core.streams.Role>` = 34, 36, 38, … up to 62 (a draw owns its role and the next one).
@@ -25,7 +25,7 @@ _MOST = 1e7  # shapes: what the law of a draw was measured up to
 
 
 def key(key: jax.Array, round: jax.Array, role: int, arm: jax.Array | int = 0) -> jax.Array:
-    """A key of :mod:`jax.random` for this round, role and arm: for any law that is not here.
+    """A key for :mod:`jax.random` at this round, role and arm, for any other distribution.
 
     ``jax.vmap`` it over the arms: a draw of shape ``(K,)`` with one key is another one in a table
     of more columns.
@@ -76,7 +76,7 @@ def uniform(key: jax.Array, round: jax.Array, role: int, arms: int) -> jax.Array
 
 
 def normal(key: jax.Array, round: jax.Array, role: int, arms: int, *, pair: bool = False) -> Any:
-    """Standard normals, ``f32[arms]``, by Box and Muller, at most 6.77 in size. ``pair``: two.
+    """Standard normal by Box and Muller, ``f32[arms]``, at most 6.77 in size; ``pair``: two each.
 
     Example:
         >>> import jax
@@ -91,7 +91,7 @@ def normal(key: jax.Array, round: jax.Array, role: int, arms: int, *, pair: bool
 
 
 def beta(key: jax.Array, round: jax.Array, role: int, a: Any, b: Any) -> jax.Array:
-    """Beta(a, b) of each arm, ``f32[K]``: what Thompson sampling draws.
+    """Beta(a, b) for each arm, ``f32[K]``, as in Thompson sampling.
 
     Args:
         key, round: what ``select`` got, and ``view.round``.
@@ -125,7 +125,7 @@ def beta(key: jax.Array, round: jax.Array, role: int, a: Any, b: Any) -> jax.Arr
 
 
 def gamma(key: jax.Array, round: jax.Array, role: int, shape: Any, rate: Any = 1.0) -> jax.Array:
-    """Gamma(shape) / rate of each arm, ``f32[K]``; arguments and errors as for :func:`beta`.
+    """Gamma(shape) / rate for each arm, ``f32[K]``; arguments and errors as for :func:`beta`.
 
     Example:
         >>> import jax, jax.numpy as jnp

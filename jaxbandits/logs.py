@@ -1,7 +1,7 @@
-"""What policies would have earned on decisions that were logged, until a budget ends.
+"""Estimate from logged decisions what other policies would have earned within a budget.
 
-:func:`replay` walks a :class:`Log` with policies that learn: a row counts where the policy takes
-the logged arm. :func:`off_policy` estimates a rule that does not learn, from all rows.
+:func:`replay` evaluates policies that learn: a row of the :class:`Log` counts if the policy chooses
+the logged arm. :func:`off_policy` evaluates a rule that does not learn, from all rows.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ _IMPLAUSIBLE = 5.0  # standard errors
 
 @dataclasses.dataclass(frozen=True)
 class Log:
-    """Decisions that were made and what they brought, one row each; make one with :meth:`of`.
+    """Logged decisions and their outcomes, one per row; make one with :meth:`of`.
 
     Attributes:
         action: the arm of each row, ``i32[N]``, a position in ``arms``.
         reward, cost: in [0, 1], ``f64[N]``; costs of several resources ``[N, d]``.
         propensity: the probability with which the arm was taken, ``f64[N]``.
         arms: the names of the K arms.
-        context: what was known before the decision, ``f32[N, d]`` or ``[N, K, d]``; None: nothing.
-        available: which arms could be taken, ``bool[N, K]``; None: all.
+        context: the context of each decision, ``f32[N, d]`` or ``[N, K, d]``, or None.
+        available: which arms could be chosen, ``bool[N, K]``; None: all.
     """
 
     action: np.ndarray
@@ -88,23 +88,23 @@ class Log:
         available: Any = None,
         arms: int | Sequence[Any] | None = None,
     ) -> Self:
-        """A log from arrays, or columns of a DataFrame.
+        """A log from arrays, or from columns of a DataFrame.
 
         Args:
             action: the arm of each row, ``[N]``: names, or numbers from 0.
-            reward: in [0, 1], ``[N]``, or yes and no; divide by the largest.
-            cost: in [0, 1], ``[N]``, or ``[N, d]`` for d resources; a number for all rows. What the
-                costs are divided by, budgets are, too.
+            reward: in [0, 1] (divide by the largest), ``[N]``, or booleans.
+            cost: in [0, 1], ``[N]``, or ``[N, d]`` for d resources; or one number for all rows.
+                Divide budgets by the same number as costs.
             propensity: the probability of the logged arm, ``[N]``; or those of all arms, ``[N, K]``;
-                or ``"uniform"``: every arm that was available had the same.
+                or ``"uniform"``, the same for every available arm.
             context: ``[N, d]``, or ``[N, K, d]`` with a row for each arm, on a scale near 1.
-            available: which arms could be taken, ``[N, K]``.
+            available: which arms could be chosen, ``[N, K]``.
             arms: K, or the names of all arms in their order; default those that occur, sorted.
 
-        Columns are taken row by row as they stand; an index of a DataFrame is not looked at.
+        Columns are matched by position; the index of a DataFrame is ignored.
 
         Raises:
-            InputError: columns of unequal length, numbers out of range, an arm that is none of
+            InputError: columns of unequal length, numbers out of range, an arm that is not in
                 ``arms`` or was not available, probabilities of a row that do not sum to 1.
 
         Example:
@@ -126,11 +126,11 @@ class Log:
             refuse("arms", arms, isinstance(arms, str), "K, or the names of all arms")
             names = tuple(range(whole_number("arms", arms, 1)) if isinstance(arms, int) else arms)
             twice = [name for name, count in Counter(names).items() if count > 1]
-            refuse("arms", twice[:1], len(twice) > 0, "names that are there once")
+            refuse("arms", twice[:1], len(twice) > 0, "distinct names")
         n, k, place = len(given), len(names), {name: at for at, name in enumerate(names)}
         unknown = next((x for x in given.tolist() if x not in place), None)
         listed_arms = ", ".join(map(str, names[:20]))
-        refuse("action", unknown, unknown is not None, f"one of arms, {listed_arms}")
+        refuse("action", unknown, unknown is not None, f"one of the arms {listed_arms}")
         chosen = np.array([place[x] for x in given.tolist()], np.int32)
 
         r, c = numbers("reward", _counted(reward)), numbers("cost", _counted(cost))
@@ -143,8 +143,8 @@ class Log:
         if could is not None:
             refuse("available", _shape(could), could.shape != (n, k), f"[N, K], {(n, k)}")
             row = int(np.argmin(could[np.arange(n), chosen]))
-            says = f"no for arm {names[chosen[row]]} in row {row}"
-            refuse("available", says, not could[row, chosen[row]], "yes: it was taken")
+            says = f"False for arm {names[chosen[row]]} in row {row}"
+            refuse("available", says, not could[row, chosen[row]], "True: it was chosen")
         known = None if context is None else in_float32("context", _counted(context))
         if known is not None:
             fits = known.ndim in (2, 3) and known.shape[:-1] in ((n,), (n, k))
@@ -175,8 +175,8 @@ class Log:
             z = apart.mean(axis=0) / (apart.std(axis=0) / np.sqrt(len(self)))
         k = int(np.nanargmax(np.abs(z))) if np.isfinite(z).any() else 0
         if abs(z[k]) > _IMPLAUSIBLE:
-            amount = f"{'more' if z[k] > 0 else 'fewer'} than their probabilities say"
-            by = f"by {abs(z[k]):.1f} standard errors: are they those of this log?"
+            amount = f"{'more' if z[k] > 0 else 'fewer'} than their probabilities imply"
+            by = f"by {abs(z[k]):.1f} standard errors: do these belong to this log?"
             rows = f"rows of arm {self.arms[k]!r} are {amount}"
             warnings.warn(f"propensity: {rows}, {by}", stacklevel=4)
 
@@ -224,17 +224,17 @@ def _propensities(
     if p.ndim == 2:
         row = int(np.abs(p.sum(axis=1) - 1).argmax())
         ok, given = abs(p[row].sum() - 1) <= _SUMS_TO_ONE, f"a sum of {p[row].sum():g} in row {row}"
-        refuse("propensity", given, not ok, "1, over the arms of a row")
+        refuse("propensity", given, not ok, "1 over the arms of a row")
         p = p[np.arange(n), action]
     row = int(np.argmin((p > 0) & (p <= 1)))
     given = f"{p[row]:g} in row {row}"
-    refuse("propensity", given, not 0 < p[row] <= 1, "in (0, 1]: it was taken")
+    refuse("propensity", given, not 0 < p[row] <= 1, "in (0, 1]: the arm was chosen")
     return p
 
 
 @pytree
 class LoggedArms(CountedArms):
-    """Rows of a log as a world: whatever is pulled brings what the row says."""
+    """Rows of a log as an environment: every pull has the outcome of the row."""
 
     # :func:`replay` hands over one row at a time, and drops the rounds in which another arm was
     # pulled.
@@ -269,23 +269,23 @@ class LoggedArms(CountedArms):
         return self.counted(state, action), outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """As the log estimates them."""
+        """The means estimated from the log."""
         return ticks.to_units(self.mean_reward), ticks.to_units(self.mean_cost)
 
     def listed_costs(self) -> np.ndarray | None:
         return listed(self.cost, 0 if self.resources is None else 1)
 
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Any:
-        """None: a log has no optimum to compare with."""
+        """Unknown: a log has no optimum to compare with."""
         return {"moving": unknown}
 
 
 @pytree
 class AsLogged(Plan):
-    """Who wrote the log: every row counts."""
+    """The policy that wrote the log: every row counts."""
 
     def check(self, spec: Any) -> None:
-        """Costs are not read, so there may be several."""
+        """Accepts several costs, since it does not use them."""
 
     def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
         return state, jnp.argmax(view.available).astype(jnp.int32)
@@ -361,34 +361,34 @@ def replay(
     parts: int | None = None,
     marks: int | Sequence[float] = 50,
 ) -> Result:
-    """What policies that learn would have earned on this log, each run until its budget ends.
+    """Estimate what policies that learn would have earned on this log within a budget.
 
-    A run walks the rows in a random order. At each it decides; where it takes the logged arm, the
-    row counts: it is paid, booked, learnt, and the next round begins. All other rows are passed by
-    as if they had never come. If every arm was logged with the same probability, a run has the law
-    of a run in the world that wrote the log (Li et al., Theorem 1). Other logs are made so first, a
-    row with propensity p stays with probability min p / p; unless each arm has one probability in
-    all rows, and there is no context, where that is not needed.
+    A run goes through the rows in a random order and makes a decision for each; if it chooses the
+    logged arm, the row counts: it is paid, booked and learned, and the next round begins. All other
+    rows are skipped. If every arm was logged with the same probability, a run has the distribution
+    of a run in the environment behind the log (Li et al., Theorem 1). Other logs are thinned first:
+    a row with propensity p is kept with probability min p / p, unless each arm has one probability
+    in all rows and there is no context, where that is not needed.
 
-    The log is cut into equal ``parts``, the same for every policy, and each is one run. Runs of
-    different parts are independent, so intervals over ``"replicate"`` hold their level; those of
-    several random orders of the same rows would not. The last setting is the one who wrote the log.
+    The log is divided into equal ``parts``, the same for every policy, and each is one run. Runs of
+    different parts are independent, so intervals over ``"replicate"`` have their stated coverage;
+    those of several random orders of the same rows would not. The last setting is the logging policy.
 
     Args:
         policies: one, or several; the settings of each are as in :func:`~jaxbandits.simulate`.
         log: see :meth:`Log.of`.
-        constraint: :class:`~jaxbandits.Horizon` counts the rounds that a policy plays, not rows.
-        key: ``jax.random.key(seed)``: the order of rows, which rows stay, the policies' own draws.
+        constraint: :class:`~jaxbandits.Horizon` counts the rounds of a policy, not rows.
+        key: ``jax.random.key(seed)``: for the order of rows, which rows are kept, the policies' draws.
         parts: how many runs; default as many as the rows allow, up to 1,000.
         marks: as in :func:`~jaxbandits.simulate`.
 
     Returns:
         A :class:`~jaxbandits.Result`, whose replicates are the parts. ``final["rows"]`` is how many
-        rows a run met, ``result.rounds`` how many counted. Its regret is NaN: nobody knows the most
-        that could have been earned. A run whose part ends first has the status ``round_cap``.
+        rows a run used, ``result.rounds`` how many counted. Its regret is NaN, since the most that
+        could have been earned is unknown. A run whose part ends first has the status ``round_cap``.
 
     Raises:
-        InputError: an arm that the log never tried, and what ``simulate`` refuses.
+        InputError: an arm without rows in the log, and what ``simulate`` refuses.
 
     Source: Li, Chu, Langford, Wang, Unbiased offline evaluation of contextual-bandit-based news
     article recommendation algorithms, WSDM 2011, Algorithm 2 (policy evaluator).
@@ -416,7 +416,7 @@ def replay(
     tried = np.bincount(log.action, minlength=len(log.arms)) > 0
     if not tried.all():
         missing = log.arms[int(np.argmin(tried))]
-        may_be = "a row of every arm: leave out of arms what was never tried"
+        may_be = "a log with rows of every arm: leave arms that were never tried out of `arms`"
         raise bad("log", f"no row of arm {missing!r}", may_be)
     seed = np.asarray(jax.random.key_data(streams.root_key(key)))
     generator = np.random.default_rng(seed.tolist())
@@ -438,7 +438,9 @@ def replay(
             parts = int(np.clip(len(kept) // needed, 1, _MOST_PARTS))
         most = len(kept) // len(log.arms)
         few = f"{least:.3g}, the least, which leaves {len(kept)} rows that are fair to all arms"
-        refuse("propensity", few, most <= 0, "larger: rows with the least one may be left out")
+        refuse(
+            "propensity", few, most <= 0, "larger: you may leave out the rows with the least one"
+        )
         parts = whole_number("parts", parts, 1, most)
         layout = lay_out([*given, AsLogged()], world, constraint, replicates=parts, **options)
 
@@ -467,9 +469,10 @@ def replay(
             name = type(task.policy).__name__
             short.append(f"{name} {cut.sum()} of {cut.size} (at {share.mean():.0%})")
     if short:
-        ended = f"rows ended before the {layout.tasks[0].constraint.clock_name} did"
+        limit = "budget" if layout.tasks[0].constraint.clock_name == "spent" else "horizon"
+        ended = f"the rows ended before the {limit}"
         take = f"take {f'fewer parts than {parts} or ' if parts > 1 else ''}a smaller budget"
-        runs = f"runs of {', '.join(short)}: their reward is of that share"
+        runs = f"runs of {', '.join(short)}, so their rewards are for that share"
         warnings.warn(f"replay: {ended} in {runs}; {take}", stacklevel=3)
     if parts == 1:
         one = "one run of each policy, so no interval"
@@ -485,13 +488,13 @@ def replay(
 
 @dataclasses.dataclass(frozen=True)
 class RuleValue:
-    """What a rule earns under a constraint, as a log tells.
+    """What a rule earns under a constraint, estimated from a log.
 
     Attributes:
         value, low, high: the estimate and its interval.
         reward, cost: a round's, estimated.
-        over_log, over_log_low, over_log_high: by how much it beats who wrote the log, paired.
-        effective_rows: :math:`(\\sum w)^2 / \\sum w^2`: rows that tell as much, if all counted alike.
+        over_log, over_log_low, over_log_high: how much more it earns than the logging policy, paired.
+        effective_rows: :math:`(\\sum w)^2 / \\sum w^2`, the number of equally weighted rows as informative.
         method: ``"ips"``, ``"snips"`` or ``"dr"``.
         rows: of the log.
     """
@@ -525,10 +528,10 @@ def off_policy(
     model: Any = None,
     level: float = 0.95,
 ) -> RuleValue:
-    """What a rule that does not learn would have earned, from all rows of a log.
+    """Estimate what a rule that does not learn would have earned, from all rows of a log.
 
     With :math:`w_i = \\pi(a_i | x_i) / p_i`, q̂ a model of means, and v the reward or a cost, a
-    round brings
+    round earns
 
     .. math:: \\text{ips: } \\tfrac1n \\sum_i w_i v_i, \\qquad
               \\text{snips: } \\sum_i w_i v_i / \\sum_i w_i, \\qquad
@@ -549,7 +552,7 @@ def off_policy(
         level: of the intervals.
 
     Raises:
-        InputError: shares that do not sum to 1, or that ask for an arm which the log never tried
+        InputError: shares that do not sum to 1, or are positive for an arm without rows in the log
             (or which was not available); another constraint.
 
     Source: Horvitz and Thompson (1952); Swaminathan and Joachims, The self-normalized estimator for
@@ -595,7 +598,7 @@ def off_policy(
     effective = float(weight.sum() ** 2 / max((weight**2).sum(), 1e-300))
     if effective < _FEW:
         weigh = f"these shares have the weight of {effective:.1f} rows"
-        few = f"too few for an interval that holds its level; it needs {_FEW}"
+        few = f"too few for an interval with its stated coverage; it needs {_FEW}"
         warnings.warn(f"off_policy: {weigh}, {few}", stacklevel=3)
     value, of_rule = _under(ready, round_, influence)
     of_log, log_influence = _under(ready, got.mean(axis=0), got - got.mean(axis=0))
@@ -617,7 +620,7 @@ def _rule(log: Log, shares: Any) -> np.ndarray:
     refuse("shares", pi[row], not ok, "at least 0, with the sum 1")
     asked = (pi > 0).any(axis=0) & (np.bincount(log.action, minlength=k) == 0)
     arm = f"arm {log.arms[int(asked.argmax())]!r}"
-    refuse("shares", arm, asked.any(), "of arms that the log tried")
+    refuse("shares", arm, asked.any(), "positive only for arms with rows in the log")
     if log.available is not None:
         away = (pi > 0) & ~log.available
         row = int(away.any(axis=1).argmax())
@@ -641,7 +644,9 @@ def _under(
         if allowed.min() < rounds:
             binding, rounds = int(allowed.argmin()), float(allowed.min())
     if not np.isfinite(rounds):
-        raise bad("constraint", "a budget that this rule never spends", "one with rounds, too")
+        raise bad(
+            "constraint", "a budget that this rule never spends", "one that limits rounds too"
+        )
     value = rounds * round_[0]
     by_row = rounds * influence[:, 0]
     if binding is not None:  # of r/c: (δr − (r/c) δc) / c

@@ -1,4 +1,4 @@
-"""What a simulation gives back: exact ledgers at marks, labelled views of them, save and load."""
+"""The result of a simulation: exact ledgers at marks, labelled views, save and load."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _JSON |= {kind.__name__: kind for kind in (str, int, float)}
 
 @dataclasses.dataclass(frozen=True)
 class About:
-    """What was run. A field is empty where the file of an earlier version does not say it.
+    """What was run. Fields missing from a file of an earlier version are empty.
 
     Attributes:
         parameters: of each setting: its ``policy`` (the class's name) and its parameters that are
@@ -95,7 +95,7 @@ class About:
 
     @property
     def engine(self) -> str:
-        """The engines that were used, each once."""
+        """The names of the engines that were used."""
         return " and ".join(dict.fromkeys(self.engines))
 
     def as_json(self) -> dict[str, Any]:
@@ -108,9 +108,9 @@ class About:
 
     @staticmethod
     def from_json(record: Any) -> About:
-        """What :meth:`as_json` returned, in any version; ValueError if it is no such record."""
+        """Read a record of :meth:`as_json`, of any version; ValueError if it is not one."""
         if not isinstance(record, dict):
-            raise ValueError(f"its about is {quoted(record)}, no record")
+            raise ValueError(f"its about is {quoted(record)}, not a record")
         fields: dict[str, Any] = {}
         for field in dataclasses.fields(About):
             if (x := record.get(field.name)) is None:
@@ -138,11 +138,11 @@ class Result(Shown):
         ended: how each lane ended, ``i32[setting, instance, replicate]``, see
             :class:`~jaxbandits.Status`.
         final: final values of the environment, e.g. ``pulls`` ``[setting, instance, replicate,
-            arm]``, and what policies tell in the end. Settings whose policy does not tell a value
-            have NaN there.
-        best_rate: best reward per unit of the clock, ``f64[instance]``, over the whole run; NaN
-            where it is not known. Of a world whose best rate changes, ``ledger`` holds what could
-            have been gained by each mark.
+            arm]``, and values that policies report at the end. Settings whose policy does not
+            report a value have NaN.
+        best_rate: best reward per unit of the clock, ``f64[instance]``, over the whole run; NaN if
+            unknown. For an environment whose best rate changes, ``ledger`` has what could have been
+            earned by each mark.
         settings, instances, replicates, marks: the labels of the axes. Instances are numbers (their
             ids), unless they were named.
         about: what was run: parameters, constraint, key, versions.
@@ -188,7 +188,7 @@ class Result(Shown):
         return ResultPlots(self)
 
     def sel(self, **parameters: Any) -> Result:
-        """The settings with these parameters, as a result.
+        """Select the settings with these parameters, as a result.
 
         Args:
             parameters: ``policy`` (the class's name) and values of parameters, one or a list of
@@ -209,7 +209,7 @@ class Result(Shown):
         columns, members = self._parameters(), np.ones(len(self.settings), bool)
         for name, value in parameters.items():
             if name not in columns:
-                must = f"one of {', '.join(columns)} (of other axes a view takes some: result.regret.sel(replicate=0))"
+                must = f"one of {', '.join(columns)} (for other axes use a view: result.regret.sel(replicate=0))"
                 raise InputError(f"{name}: no policy of this result has it; it must be {must}")
             members &= np.isin(columns[name], np.atleast_1d(np.asarray(value)))
         if not members.any():
@@ -221,12 +221,12 @@ class Result(Shown):
         return dataclasses.replace(pick(self, settings=rows), about=about)
 
     def provenance(self) -> Provenance:
-        """What the appendix of a paper needs, to repeat this and to see that it is the same.
+        """A record for a paper's appendix: all that is needed to repeat and verify this result.
 
         A dict of plain JSON: ``about`` (policies with their parameters and engines, how the
         environment was made and a digest of its numbers, constraint, key, versions, digests of all
-        source, machine, seconds), the sizes of the axes, and ``digest``, of all exact accounts. Who
-        has the same digest has the same numbers, to the tick.
+        source, machine, seconds), the sizes of the axes, and ``digest``, of all exact accounts.
+        Equal digests mean equal numbers, to the tick.
 
         ``.text()`` is a paragraph, ``.rows()`` the same by title, for a table.
 
@@ -253,8 +253,8 @@ class Result(Shown):
 
         Columns: the four labels (``mark``: share of the clock), ``policy`` and its parameters;
         ``regret``, ``realised_regret`` and ``reward`` in the environment's unit of reward,
-        ``spent`` in its unit of cost, ``rounds`` played so far, and ``status``, how the run ended.
-        ``.attrs["units"]`` says the same. Pulls per arm have no mark, so they are not in it:
+        ``spent`` in its unit of cost, ``rounds`` so far, and ``status``, how the run ended.
+        ``.attrs["units"]`` has the units. Pulls per arm have no mark, so they are not in it:
         ``result.pulls.to_dataframe()``.
 
         Example:
@@ -296,46 +296,45 @@ class Result(Shown):
 
     @property
     def regret(self) -> xarray.DataArray:
-        """Pseudo-regret: best_rate · E[clock] − E[reward], by exact totals of conditional means.
+        """Pseudo-regret: best_rate · (expected clock) − (expected reward), from exact mean totals.
 
         With money as the clock it is the budgeted regret, with rounds the ordinary one, with
-        several ends (:class:`~jaxbandits.TotalBudget`) that of bandits with knapsacks. At the ends
-        of runs under one constraint means of regret rank policies as means of reward do, up to what
-        one round may bring, and no policy that keeps the constraint has a mean below 0. Where that
-        cannot be had a warning says what ranks instead. In a world that changes it is against one
-        who knows the means of every round
-        (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). Where contexts are sampled the
-        benchmark is an estimate, too (:attr:`benchmark_error`), with a warning where that is more
-        than a tenth of all mean regrets. NaN of lanes that ended as invalid.
+        several ends (:class:`~jaxbandits.TotalBudget`) that of bandits with knapsacks. At the end
+        of runs under one constraint, mean regret ranks policies as mean reward does, up to what one
+        round may earn, and no policy that keeps the constraint has a mean below 0. If that is not
+        guaranteed, a warning says what to rank by instead. In a changing environment the benchmark
+        knows the means of every round (:meth:`~jaxbandits.environments.Piecewise.benchmarks`). For
+        sampled contexts it is an estimate (:attr:`benchmark_error`), with a warning if its error
+        exceeds a tenth of all mean regrets. NaN for lanes that ended as invalid.
         """
         return self._regret("regret", "expected_clock", "expected_reward")
 
     @property
     def fixed_regret(self) -> xarray.DataArray:
-        """In a changing world: regret against the best single arm in hindsight; it may be below 0.
+        """Regret against the best fixed arm in hindsight, in changing environments; can be below 0.
 
-        Of a world with contexts: against the best mixture that sees none of them, whose chance is
+        With contexts: against the best mixture that ignores them, whose standard error is
         :attr:`fixed_benchmark_error`, with the warning of :attr:`regret`.
 
         Raises:
-            InputError: the world does not change (then :attr:`regret` is that), or the benchmark is
-                not known.
+            InputError: the environment does not change (then use :attr:`regret`), or the benchmark
+                is not known.
         """
         if "fixed:expected_clock" not in self.ledger:
-            only = "only the results of worlds that change have it"
-            raise InputError(f"fixed_regret: {only}; take `regret`")
+            only = "only results of changing environments have it"
+            raise InputError(f"fixed_regret: {only}; use `regret`")
         return self._regret("fixed_regret", "expected_clock", "expected_reward", "fixed")
 
     @property
     def benchmark_error(self) -> xarray.DataArray:
-        """Standard error of :attr:`regret`'s benchmark, in reward; 0: exact, NaN: nobody knows it.
+        """Standard error of the benchmark of :attr:`regret`, in reward; 0 if exact, NaN if unknown.
 
-        The latter in a ``Piecewise`` world of sampled contexts, which takes the means of its
-        segments as they are (off by some 0.001 a request).
+        It is unknown for a ``Piecewise`` environment of sampled contexts, which takes the means of
+        its segments as exact (off by about 0.001 per request).
 
-        Of contexts without end the benchmark is that of a sample. It is off by the same rate in all
-        lanes of an instance: more lanes do not mend it, no interval over lanes holds it, and from a
-        difference of regrets at one clock it drops out. With ``Rows`` of contexts it is exact.
+        For contexts that are not a table, the benchmark is that of a sample. It has the same error
+        in all lanes of an instance: more lanes do not reduce it, no interval over lanes includes
+        it, and it cancels in a difference of regrets at one clock. ``Rows`` of contexts are exact.
         """
         return self._chance("moving", "benchmark_error")
 
@@ -350,15 +349,14 @@ class Result(Shown):
         return self._array(np.where(error < 0, np.nan, error), name, "reward")
 
     def budget_regret(self, budget: float | np.ndarray) -> xarray.DataArray:
-        """best_rate · budget · mark − (expected reward): against the whole share of a budget, spent
-        or not.
+        """best_rate · budget · mark − (expected reward): regret at shares of the budget.
 
-        In the end this is what a budget could have brought less what it did. Before that the
-        benchmark grows evenly, also where a world changes.
+        At the end it is what the budget could have earned minus what it did. Before that the
+        benchmark grows linearly, also in a changing environment.
 
         Args:
-            budget: the whole clock, in its units: one number, or ``[instance]``. Of several
-                resources the first one's.
+            budget: the whole clock, in its units: one number, or ``[instance]``; with several
+                resources that of the first.
         """
         if (line := doubt_of(self, "budget_regret")) is not None:
             warnings.warn(line, stacklevel=2)
@@ -368,13 +366,13 @@ class Result(Shown):
 
     @property
     def realised_regret(self) -> xarray.DataArray:
-        """best_rate · clock − reward, with what was really drawn: noisier, and it can fall."""
+        """best_rate · clock − reward, from the outcomes themselves: noisier, and it can fall."""
         return self._regret("realised_regret", "clock", "reward")
 
     def _regret(
         self, name: str, clock: str, earned: str, benchmark: str = "moving"
     ) -> xarray.DataArray:
-        """What could have been gained by the time of this clock, minus what was earned."""
+        """What could have been earned by this time of the clock, minus what was earned."""
         if (line := doubt_of(self, name)) is not None:
             warnings.warn(line, stacklevel=3)
         if (possible_ticks := self.ledger.get(f"{benchmark}:{clock}")) is not None:
@@ -384,33 +382,33 @@ class Result(Shown):
         return self._short_of(possible, name, earned)
 
     def _short_of(self, possible: np.ndarray, name: str, earned: str) -> xarray.DataArray:
-        """What could be earned minus what was: the package's only formula of a regret."""
+        """What could have been earned minus what was: the package's only formula for regret."""
         # what broke after a few rounds would have the least regret of all
         possible = np.where((self.ended == Status.INVALID)[..., None], np.nan, possible)
         return self._array(possible - ticks.to_units(self.ledger[earned]), name, "reward")
 
     @property
     def reward(self) -> xarray.DataArray:
-        """Reward collected."""
+        """Reward earned."""
         return self._array(ticks.to_units(self.ledger["reward"]), "reward", "reward")
 
     @property
     def spent(self) -> xarray.DataArray:
-        """Money spent (with several resources one more axis, ``resource``)."""
+        """Money spent (with several resources there is another axis, ``resource``)."""
         return self._array(ticks.to_units(self.ledger["spent"]), "spent", "cost")
 
     @property
     def violation(self) -> xarray.DataArray:
-        """Largest amount so far by which total cost exceeded c·t, in all rounds; exactly 0 if none.
+        """The largest excess of the total cost over c·t so far; exactly 0 if there was none.
 
-        Under :class:`~jaxbandits.Renewing` the amount by which a period's budget was exceeded.
+        Under :class:`~jaxbandits.Renewing` it is the excess over a period's budget.
 
         Raises:
             InputError: unless the constraint was :class:`~jaxbandits.AverageCost` or
                 :class:`~jaxbandits.Renewing`.
         """
         if "audit:violation" not in self.ledger:
-            raise InputError("violation: only the constraints AverageCost and Renewing audit it")
+            raise InputError("violation: only the constraints AverageCost and Renewing record it")
         return self._array(ticks.to_units(self.ledger["audit:violation"]), "violation", "cost")
 
     @property
@@ -439,7 +437,7 @@ class Result(Shown):
         return xarray.DataArray(self.final["pulls"], self._places(), axes, "pulls", units)
 
     def recorded(self, name: str = "pulls") -> xarray.DataArray:
-        """What ``simulate(…, record=(name,))`` recorded: setting, instance, replicate, mark, arm.
+        """What ``record=(name,)`` recorded, axes ``setting, instance, replicate, mark, arm``.
 
         Raises:
             InputError: if it was not recorded.
@@ -485,7 +483,7 @@ class Result(Shown):
         return like.copy(data=ticks.to_units(total)).rename("linear")
 
     def count(self, event: str) -> xarray.DataArray:
-        """How often a named event of the environment happened so far, at every mark.
+        """How often a named event of the environment has occurred, at every mark.
 
         Raises:
             InputError: if the environment has no such event.
@@ -504,7 +502,7 @@ class Result(Shown):
         return xarray.Dataset(views, attrs={"about": json.dumps(self._about())})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one ``.npz`` file (arrays and JSON, no pickle), whole or not at all.
+        """Write everything to one ``.npz`` file of arrays and a JSON manifest, whole or not at all.
 
         Raises:
             InputError: no file can be written there.
@@ -519,7 +517,7 @@ class Result(Shown):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Result:
-        """Read what :meth:`save` wrote. Strangers' files are safe to open: nothing in them is run.
+        """Read what :meth:`save` wrote; untrusted files are safe, nothing in them is executed.
 
         Raises:
             InputError: if the file is missing, is not such a file, or holds arrays that do not fit
@@ -566,7 +564,7 @@ def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
 
 
 def _with_benchmark(result: Result) -> Result:
-    """The result with what could have been gained by each mark in its ledger."""
+    """The result with what could have been earned by each mark in its ledger."""
     rate = result.best_rate[None, :, None, None]
     ledger = dict(result.ledger)
     for clock in ("clock", "expected_clock"):
@@ -575,7 +573,7 @@ def _with_benchmark(result: Result) -> Result:
 
 
 def join_settings(results: Sequence[Result]) -> Result:
-    """Several policies on the same lanes as one result, one after the other along ``setting``."""
+    """Several policies on the same lanes as one result, concatenated along ``setting``."""
 
     def final(name: str) -> np.ndarray:
         parts = [result.final.get(name) for result in results]
@@ -624,7 +622,7 @@ def _measured_apart(result: Result, possible: np.ndarray | None) -> float:
 
 
 def doubt_of(result: Result, name: str = "regret") -> str | None:
-    """Why means of this regret do not rank policies, in a line; None where they do."""
+    """Why means of this regret do not rank policies, in one line; None if they do."""
     about = result.about
     benchmark = "fixed" if name == "fixed_regret" else "moving"
     possible = result.ledger.get(f"{benchmark}:expected_clock")
@@ -633,8 +631,8 @@ def doubt_of(result: Result, name: str = "regret") -> str | None:
         most = f"the most that can be earned in {world or 'this world'} under {limit}"
         return f"{name}: {most} is not known; rank by result.reward"
     if benchmark == "moving" and (apart := _measured_apart(result, possible)) > 0:
-        measure = "lanes are measured by what their own pulls' mean costs could have earned"
-        differs = f"which differs by {apart:.3g} in the mean between two settings"
+        measure = "each run is compared with what the mean costs of its own pulls could have earned"
+        differs = f"which differs by {apart:.3g} on average between two settings"
         return f"{name}: {measure}, {differs}; rank by result.reward"
     error = result.ledger.get(f"{benchmark}_error:expected_clock")
     if possible is None or error is None:
@@ -656,16 +654,16 @@ def doubt_of(result: Result, name: str = "regret") -> str | None:
 # --- Pictures
 
 
-_ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds played"}
+_ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds"}
 _MOST_SETTINGS = 20
 
 
 class ResultPlots:
-    """``result.plot`` of at most 20 settings: matplotlib figures, also written to ``path``."""
+    """``result.plot``, for at most 20 settings: matplotlib figures, which ``path`` saves."""
 
     def __init__(self, result: Any):
         if len(result.settings) > _MOST_SETTINGS:
-            must = f"of at most {_MOST_SETTINGS}; result.sel takes some"
+            must = f"at most {_MOST_SETTINGS}; select some with result.sel"
             raise bad("plot", f"{len(result.settings)} settings", must)
         from jaxbandits import _plots  # here: it imports matplotlib
 
@@ -681,20 +679,19 @@ class ResultPlots:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """Mean regret over the clock, of all instances and replicates, 95 % intervals at each mark.
+        """Plot mean regret over the clock, with a 95 % interval at each mark.
 
         Args:
-            over: what the interval is about (:func:`~jaxbandits.statistics.mean`): ``"replicate"``,
-                further runs of these very instances; or ``"instance"``, further instances of the
-                same kind, as papers mostly show.
-            settings: labels of those to draw, in this order, or what to call each: ``{label:
-                name}``.
-            title: over the picture: ``""`` for none, where a caption says it; else of what the
-                curves are means, and by name what is doubtful about their intervals
-                (:mod:`jaxbandits.statistics`), or about the benchmark
-                (:attr:`Result.benchmark_error`).
-            ax: of a figure of your own, to draw into; its size and its file are yours.
-            path: of a file to write as well, which ends in ``.pdf``, ``.svg`` or ``.png``.
+            over: the unit of the interval (:func:`~jaxbandits.statistics.mean`): ``"replicate"``
+                for more runs of these instances, or ``"instance"`` for more instances of the
+                same kind, as in most papers.
+            settings: labels of the settings to plot, in this order, or ``{label: name}`` to rename
+                them.
+            title: above the plot: ``""`` for none. The default says what the curves are means of,
+                and names what is in doubt about their intervals (:mod:`jaxbandits.statistics`) or
+                about the benchmark (:attr:`Result.benchmark_error`).
+            ax: axes of your own figure to draw into; you set its size and save it.
+            path: a file to write as well, ending in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
 
         Example:
@@ -709,7 +706,7 @@ class ResultPlots:
         """
         one_of("over", over, ("replicate", "instance"))
         if ax is not None and (path, width) != (None, None):
-            must = "left out where path or width is given: the size of your figure and its file are yours"
+            must = "left out where path or width is given: size and save your own figure yourself"
             raise bad("ax", ax, must)
         labels = list(self._result.settings)
         curves = labels if settings is None else list(settings)
@@ -740,13 +737,13 @@ class ResultPlots:
     def distribution(
         self, *, path: str | os.PathLike[str] | None = None, width: float | str | None = None
     ) -> Figure:
-        """What share of the runs ended with at least a given regret: heavy tails show at the right.
+        """Plot the share of runs with at least a given regret, which shows heavy tails.
 
         Args:
             path, width: as in :meth:`regret`.
 
         Raises:
-            InputError: one run of each setting, which has no distribution.
+            InputError: there is only one run of each setting, which has no distribution.
         """
         final = self._result.regret.values[..., -1]
         if final[0].size < 2:
@@ -757,9 +754,9 @@ class ResultPlots:
             colour, _, dashes = self._plots.nth_look(number)
             look = {"color": colour, "linestyle": dashes, "linewidth": 1.8, "label": name}
             axes.step(np.sort(final[number].ravel()), above, where="pre", **look)
-        up = "share of runs with at least that"
+        up = "share of runs with at least this regret"
         axes.set(yscale="log", xlabel="regret at the end (reward)", ylabel=up)
         axes.grid(alpha=0.3, linewidth=0.6)
-        axes.set_title(f"{count_of(final[0].size, 'run')} of each", fontsize=10)
+        axes.set_title(f"{count_of(final[0].size, 'run')} of each setting", fontsize=10)
         self._plots.set_key(figure, *axes.get_legend_handles_labels())
         return _files.finished(figure, path, width)

@@ -1,4 +1,4 @@
-"""``simulate``: validation, then lanes through the engine, then a labelled result."""
+"""``simulate``: checks its arguments, runs an engine and labels the result."""
 
 from __future__ import annotations
 
@@ -48,41 +48,41 @@ def simulate(
     devices: Sequence[Any] | None = None,
     progress: bool | str | Progress | None = None,
 ) -> Result:
-    """Simulate ``replicates`` runs of each setting on each instance until the constraint ends them.
+    """Simulate every policy setting on every instance, ``replicates`` times.
 
-    All policies and settings face the same world: the n-th pull of an arm in (instance, replicate)
-    gives the same outcome whoever pulls it, so differences between policies are paired. No result
-    depends on ``slots``, ``chunk``, ``devices``, on the other lanes, or (but for the choice of
-    columns) on ``marks``.
+    The constraint ends each run. All policies and settings face the same world: the n-th pull of an
+    arm in (instance, replicate) gives the same outcome for each of them, so differences between
+    policies are paired. No result depends on ``slots``, ``chunk``, ``devices``, on other runs, or
+    (except for the choice of columns) on ``marks``.
 
     Args:
-        policies: one policy or a list. A leaf may carry extra leading axes: ``[setting]`` or
+        policies: one policy or a list. A leaf may have extra leading axes: ``[setting]`` or
             ``[setting, instance]``. Settings that were checked already (``core.settings.Settings``)
-            are played as they are.
+            are used as they are.
         environment: the world, of one or more instances.
-        constraint: the accountant, e.g. ``TotalBudget(500.0, last_pull="counts")``.
+        constraint: when runs end, e.g. ``TotalBudget(500.0, last_pull="counts")``.
         key: ``jax.random.key(seed)``.
         replicates: how many independent runs of each (setting, instance), or their ids; or
-            ``[instance, replicate]``, ids of its own for each instance: then an instance id may
-            come twice, if no (instance id, replicate id) does. So a world that is another one in
-            every run is played with the draws that it has in the whole.
+            ``[instance, replicate]``, separate ids for each instance: then an instance id may occur
+            twice, if no (instance id, replicate id) does. So instances that differ between runs can
+            be simulated in parts with the draws that they have in the whole.
         marks: how many points of the clock to record at (log-spaced shares, the last is exactly 1),
             or the shares.
-        record: what is recorded at every mark beside the accounts: ``"pulls"``, or another whole
-            number that the world tells of a lane (see :meth:`Result.recorded`,
-            :meth:`Result.linear`). 8 bytes a number.
+        record: what to record at every mark in addition: ``"pulls"``, or another integer that the
+            environment reports (see :meth:`Result.recorded`, :meth:`Result.linear`). 8 bytes per
+            number.
         engine: ``"scan"`` runs any policy round by round; ``"leap"`` runs index policies whose
-            scores rest, many rounds at a time, with the same bits; ``"auto"`` leaps where it can
-            and where that repays its longer compilation (``about.why_scan`` says why not);
-            ``"kernel"`` plays the rounds of ``"scan"`` in one kernel of an NVIDIA GPU.
-        max_rounds: end a lane after this many rounds at the latest. Default: what no lane should
-            need, from the instance's budget and cheapest arm.
-        instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them to
-            run a part of a batch with the very numbers that it has in the whole.
+            scores rest, many rounds at a time, with the same bits; ``"auto"`` leaps if possible and
+            if that repays its longer compilation (``about.why_scan`` says why not); ``"kernel"``
+            runs the rounds of ``"scan"`` in one kernel of an NVIDIA GPU.
+        max_rounds: end a run after this many rounds at the latest. Default: more than any run
+            should need, from the instance's budget and cheapest arm.
+        instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them
+            to run a part of a batch with the same random numbers as in the whole.
         instance_names: labels of the instances, text or whole numbers; default the ids.
-        slots: lanes in flight per worker; default as many as are fast and fit into half of the free
-            memory.
-        chunk: rounds between two looks at the marks.
+        slots: concurrent runs per worker; default as many as are fast and fit into half of the
+            free memory.
+        chunk: rounds between checks for marks.
         devices: where to run, default all local devices of the default backend; on CPU one worker
             per core.
         progress: show a bar with the time left; None: after two seconds, on a terminal and in a
@@ -152,8 +152,18 @@ def simulate(
     result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=3)
-    if (early := _ended_early(result, layout.tasks[0].constraint)) is not None:
-        warnings.warn(early, stacklevel=3)
+    ready = layout.tasks[0].constraint
+    if (
+        getattr(ready, "resources", None) is None
+        and limits.ends_before_its_clock(ready) is not None
+    ):
+        # Lanes ended by what the clock does not measure: the benchmark of their regret stands still
+        # with it.
+        is_early = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
+        if early := int(((result.ended == ready.ends_with) & is_early).sum()):
+            ended = f"{early} of {is_early.size} lanes ended by {type(ready).__name__}.ended before their clock did"
+            see = "their regret means nothing; use result.rounds and result.spent"
+            warnings.warn(f"{ended}: {see}", stacklevel=3)
     return result
 
 
@@ -262,7 +272,7 @@ def labelled(
 
 
 def described(owner: Any) -> dict[str, Any]:
-    """A dataclass as JSON: its class, and its fields."""
+    """A dataclass as JSON: its class and its fields."""
     plain = {"class": type(owner).__name__}
     for field in dataclasses.fields(owner):
         if (x := getattr(owner, field.name)) is not None:
@@ -274,21 +284,21 @@ def described(owner: Any) -> dict[str, Any]:
 def rerun_larger(
     run: Callable[[int], Result], capacity: int, *, most: int = 1 << 16
 ) -> tuple[Result, int]:
-    """Run with doubled capacity until no lane ends because a growing set is full.
+    """Run with capacity doubled each time until no run ends because a growing set is full.
 
-    A larger capacity changes no draw: lanes that were full play the same rounds up to there and go
-    on, the others are the same to the bit. So this is what the largest capacity would have given at
-    once, in less time if few are needed.
+    A larger capacity changes no draw: runs that were full repeat the same rounds and continue, the
+    others are the same to the bit. So the result is that of the largest capacity, in less time if
+    few runs need it.
 
     Args:
-        run: plays with the given capacity, e.g. ``lambda room: jb.simulate(policy,
+        run: simulates with the given capacity, e.g. ``lambda room: jb.simulate(policy,
             arms.with_capacity(room), …)``.
         capacity: the first one to try, at least 1.
-        most: no more than this; the last result is given even if lanes are still full (with the
-            usual warning).
+        most: the largest capacity; the last result is returned even if sets are still full (with
+            the usual warning).
 
     Returns:
-        The result, and the capacity that it was played with.
+        The result, and its capacity.
 
     Raises:
         InputError: a capacity that is not a whole number from 1 to ``most``.

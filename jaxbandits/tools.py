@@ -1,6 +1,4 @@
-"""What is built on the simulator needs of it beside its nouns: settings, lines for errors, tables,
-pictures, whole files, progress. ``jaxbandits.apps`` stands on these names; yours may.
-"""
+"""Helpers for applications, ours or yours: settings, errors, tables, plots, files, progress."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach_stub("jaxbandits", __file__)
 
 
 def keep_programs_in(folder: Path) -> None:
-    """Keep the engines' programs in this folder, as jax hands them to the compiler."""
+    """Store the engines' lowered programs in this folder."""
     from jaxbandits._engine import programs
 
     programs.FOLDER = folder

@@ -1,4 +1,4 @@
-"""One lane, round by round: a scan over the engine's round, to jit, vmap and differentiate."""
+"""One run, round by round, as a pure function to jit, vmap and differentiate."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["Trajectory", "rollout"]
 
 
 class Trajectory(NamedTuple):
-    """A lane, every array ``[round, …]``.
+    """One run, every array ``[round, …]``.
 
     Attributes:
-        action: what the policy did.
-        outcome: what that brought, in ticks of 2⁻²⁴; all zeros in a round that was not played.
+        action: what the policy chose.
+        outcome: the outcome, in ticks of 2⁻²⁴; all zeros if there was no round.
         ledger: the account after the round; see :class:`~jaxbandits.core.protocol.Ledger`.
         status: after the round, see :class:`~jaxbandits.Status`: RUNNING until the lane has ended.
-        played: whether there was a round. Once False, it stays so, and everything else stays as it
-            was.
-        state: the policy's state when it had chosen: it has learnt the rounds before, and not yet
+        played: whether there was a round. Once False it stays False, and everything else stays
+            unchanged.
+        state: the policy's state after its choice: it has learned the rounds before, but not yet
             this one's outcome.
     """
 
@@ -52,7 +52,7 @@ def rollout(
     replicate: Any = 0,
     max_rounds: int | None = None,
 ) -> Trajectory:
-    """A lane's first ``rounds`` rounds, with the bits of :func:`~jaxbandits.simulate` at these ids.
+    """The first ``rounds`` rounds of one run, with the bits of :func:`~jaxbandits.simulate`.
 
     A masked ``lax.scan``: a pure function of the policy's leaves, ``key``, ``instance`` and
     ``replicate``, any of which may be traced. For thousands of lanes, or until all budgets are
@@ -61,10 +61,10 @@ def rollout(
     Args:
         policy: one setting; its leaves are scalars (or ``[K]`` where a parameter is per arm).
         environment: the world; not traced.
-        constraint: the accountant; not traced.
+        constraint: when the run ends; not traced.
         key: the root key, as in ``simulate``.
         rounds: the length of the scan; static.
-        instance, replicate: which lane of the batch that ``simulate`` would play.
+        instance, replicate: which run of the batch that ``simulate`` would run.
         max_rounds: as in ``simulate``.
 
     Returns:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["FAMILIES", "Problem", "Tuned", "fixed_problem", "random_problem", "tune"]
 
 Problem = Callable[[Any, int], tuple[Environment, Constraint]]
-"""``problem(key, count)``: ``count`` fresh instances of a distribution, and their constraint."""
+"""``problem(key, count)`` draws ``count`` instances, and returns them with their constraint."""
 
 
 FAMILIES = {
@@ -48,16 +48,16 @@ FAMILIES = {
     "generalised-bernoulli": random_generalised_bernoulli,
     "beta": random_beta,
 }
-"""The families of :func:`random_problem` by name."""
+"""The families of :func:`random_problem`, by name."""
 
 
 def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
-    """The random instances of the ω-UCB paper: budget = ``budget`` · smallest mean cost of each.
+    """The random instances of the ω-UCB paper, with ``budget`` in units of the least mean cost.
 
     Args:
         family: ``"bernoulli"`` (S-Br), ``"generalised-bernoulli"`` (S-GBr) or ``"beta"`` (S-Bt).
         arms: K of every instance.
-        budget: in units of the cheapest arm's mean cost, i.e. how many pulls of it could be paid.
+        budget: in units of the cheapest arm's mean cost, i.e. how many pulls of it are affordable.
 
     Example:
         >>> import jax
@@ -79,7 +79,7 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
 
 
 def fixed_problem(environment: FiniteArms, constraint: Constraint) -> Problem:
-    """Instances drawn at random, with replacement, of an environment; one constraint for all.
+    """Instances drawn with replacement from an environment, with one constraint for all.
 
     Example:
         >>> import jax
@@ -109,7 +109,7 @@ FILES = ("path.png", "run.json")
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """What :func:`tune` found.
+    """The result of :func:`tune`.
 
     Attributes:
         policy: with ``values``.
@@ -178,7 +178,7 @@ class Tuned:
     def save(
         self, folder: str | os.PathLike[str], about: dict[str, Any] | None = None
     ) -> list[Path]:
-        """Write run.json, which is all but the policy and what ``about`` adds, and path.png."""
+        """Write path.png and run.json, which has everything but the policy, and ``about``."""
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
         facts = {name: x for name, x in vars(self).items() if name != "policy"}
@@ -193,7 +193,7 @@ class Tuned:
     def picture(
         self, *, path: str | os.PathLike[str] | None = None, width: float | str | None = None
     ) -> Figure:
-        """The path of every parameter, and by how much what was compared is worse than the tuned value.
+        """Plot the path of every parameter, and how much worse the compared values are.
 
         Bars are the paired intervals of these differences: one that leaves out 0 is clear.
 
@@ -215,7 +215,7 @@ class Tuned:
             left_axes.set(xlabel=f"step of {self.estimator}", ylabel=in_greek(name), yscale="log")
             _plots.plain_numbers(left_axes.yaxis)
             left_axes.xaxis.get_major_locator().set_params(integer=True)
-            above = "regret above the tuned (reward)"
+            above = "regret above the tuned value's (reward)"
             right_axes.set(xlabel=in_greek(name), ylabel=above, xscale="log")
             for label, at, marker, colour, gain in rivals:
                 ends = [[gain.value - gain.low], [gain.high - gain.value]]
@@ -271,15 +271,16 @@ def tune(
     fresh: int = 200,
     **options: Any,
 ) -> Tuned:
-    """Descend ln(parameters) along the gradient of ln E[regret], each step on fresh instances.
+    """Tune parameters by gradient descent on ln E[regret] in ln(parameters), with fresh instances.
 
-    With x = ln(parameters), a step moves x against ∇_x E[R(eˣ)] / E[R(eˣ)], as the optimiser says.
+    Each step draws new instances and moves x = ln(parameters) against ∇_x E[R(eˣ)] / E[R(eˣ)], by
+    the optimiser's rule.
 
     A randomised policy is differentiated by its own score (``gradients.policy_score``), any other
-    by antithetic Gaussian smoothing (``gradients.smoothed``), each instance with a direction of its
-    own. The tuned value is the geometric mean of the second half of the path. It is then played,
-    with the start and the best grid value, on instances that none of them has seen, all in the same
-    worlds; where one of these is clearly better, it is the result.
+    by antithetic Gaussian smoothing (``gradients.smoothed``), with a separate direction for each
+    instance. The tuned value is the geometric mean of the second half of the path. It is then
+    compared with the start and the best grid value on new instances, with the same random numbers;
+    if one of these is clearly better, it is the result.
 
     Args:
         policy: where to start; its parameters named must be above 0 and scalar.
@@ -350,7 +351,7 @@ def tune(
         return regret[0, :, 0], slope[0, :, 0], rounds
 
     def play(rows: np.ndarray, part: int, count: int) -> tuple[np.ndarray, int]:
-        """Regret of rows of values on fresh instances, ``[row, instance]``; rounds played."""
+        """Regret of rows of values on fresh instances, ``[row, instance]``; number of rounds."""
         part_key = jax.random.fold_in(key, part)
         world, limit = problem(jax.random.fold_in(part_key, 0), count)
         leaves = Settings.of(policy, world.instances, world.spec).policy

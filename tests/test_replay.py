@@ -263,10 +263,10 @@ REFUSED: dict[str, dict[str, Any]] = {
     "propensity: '0 in row 1' given; it must be in (0, 1]": {"propensity": [0.5, 0.0, 0.5, 0.5]},
     "propensity: 'a sum of 0.9 in row 0' given": {"propensity": [[0.5, 0.4]] * 4},
     "reward: 1.5 given": {"reward": [1.5] * 4},
-    "action: 2 given; it must be one of arms, 0, 1": {"action": [0, 1, 2, 0], "arms": 2},
-    "available: 'no for arm 1 in row 1'": {"available": [[True, False]] * 4},
+    "action: 2 given; it must be one of the arms 0, 1": {"action": [0, 1, 2, 0], "arms": 2},
+    "available: 'False for arm 1 in row 1'": {"available": [[True, False]] * 4},
     "action: [None] given; it must be the name": {"action": ["a", None, "b", "a"]},
-    "arms: ['a'] given; it must be names that are there once": {
+    "arms: ['a'] given; it must be distinct names": {
         "action": ["a"] * 4,
         "arms": ["a", "a"],
     },
@@ -289,7 +289,9 @@ def test_what_was_never_tried_is_refused() -> None:
         log = jb.Log.of(**OK | {"arms": 3})
     with pytest.raises(jb.InputError, match="no row of arm 2"):
         jb.replay(p.UCB1(), log, jb.Horizon(2), key=KEY)
-    with pytest.raises(jb.InputError, match="'arm 2' given; it must be of arms that the log tried"):
+    with pytest.raises(
+        jb.InputError, match="'arm 2' given; it must be positive only for arms with rows"
+    ):
         jb.off_policy(log, [0.5, 0.0, 0.5], jb.Horizon(2))
 
 
@@ -301,7 +303,7 @@ def test_wrong_propensities_are_seen() -> None:
 
 def test_a_log_that_ends_first_says_so() -> None:
     log = jb.Log.of(*drawn(np.random.default_rng(9), 300), propensity="uniform", arms=3)
-    with pytest.warns(UserWarning, match=r"rows ended before the spent did in runs of UCB1 1 of 1"):
+    with pytest.warns(UserWarning, match=r"rows ended before the budget in runs of UCB1 1 of 1"):
         result = jb.replay(
             p.UCB1(), log, jb.TotalBudget(200.0, last_pull="counts"), key=KEY, parts=1
         )

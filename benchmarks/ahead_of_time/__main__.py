@@ -60,11 +60,15 @@ def main():
     parser.add_argument("platform", choices=[*NEEDS, "cpu"])
     parser.add_argument("--only", nargs="*", metavar="CASE")
     parser.add_argument("--slots", type=int, default=SLOTS)
-    parser.add_argument("--captured", action="store_true", help="whole loops in one CUDA graph")
     parser.add_argument(
-        "--budget", type=Path, help="a JSON file: for each target and case, what a turn may take"
+        "--captured", action="store_true", help="put whole loops into one CUDA graph"
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="for ahead_of_time_TARGET.csv")
+    parser.add_argument(
+        "--budget", type=Path, help="a JSON file with limits for an iteration, by target and case"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder for ahead_of_time_TARGET.csv"
+    )
     arguments = parser.parse_args()
     os.environ |= {**ENVIRONMENT, **os.environ, "JAX_PLATFORMS": "cpu"}
     import jax

@@ -29,7 +29,7 @@ for row in rows[::-1]:
     )
 
 # %%
-# What a group of ads brings for its 300, and how much less that is than the best setting's, run by
+# What a group of ads earns for its 300, and how much less that is than the best setting's, run by
 # run.
 
 figure, (means, differences) = plt.subplots(1, 2, figsize=(9.4, 3.6), sharey=True)
@@ -38,7 +38,7 @@ for axes, what in ((means, "reward"), (differences, "difference")):
         value, low, high = row[what], row[f"{what}_low"], row[f"{what}_high"]
         axes.errorbar(value, y, xerr=[[value - low], [high - value]], fmt="o", color="C0")
 means.set(xlabel="conversions of a group of ads", yticks=range(len(rows)), yticklabels=names)
-differences.set(xlabel="conversions more than the best setting")
+differences.set(xlabel="conversions minus those of the best setting")
 differences.axvline(0, color="black", linewidth=0.8)
 means.set_title("means, 95 %")
 differences.set_title("paired differences, 95 %")

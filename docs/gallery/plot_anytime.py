@@ -42,7 +42,7 @@ for axes, values in zip(panels, (result.violation, result.regret), strict=True):
 panels[0].set(
     xlabel="round", ylabel="largest violation so far (cost)", title="audit: spent beyond c·t"
 )
-panels[1].set(xlabel="round", ylabel="regret to the best mixture (reward)", title="what it costs")
+panels[1].set(xlabel="round", ylabel="regret to the best mixture (reward)", title="regret")
 panels[0].legend()
 plt.show()
 worst = result.violation.isel(mark=-1).max(["instance", "replicate"]).values

@@ -52,7 +52,7 @@ for axes, values in zip(
     for number, name in enumerate(policies):
         axes.plot(rounds, band.value[number], label=name)
         axes.fill_between(rounds, band.low[number], band.high[number], alpha=0.2)
-panels[0].set(xlabel="round", ylabel="regret [value of a run that ends at once]", ylim=0)
+panels[0].set(xlabel="round", ylabel="regret (value of a run that ends at once)", ylim=0)
 panels[1].set(xlabel="round", ylabel="share of runs stopped so far", ylim=0, xscale="log")
 panels[0].legend()
 plt.show()

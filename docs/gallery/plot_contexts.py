@@ -36,9 +36,9 @@ axes.plot(budgets, [x.contextual for x in worth], label="best rule that sees the
 axes.plot(budgets, [x.fixed for x in worth], label="best mixture without it")
 mean, low, high = found.value, found.low, found.high
 axes.errorbar(
-    budgets, mean, yerr=[mean - low, high - mean], fmt="o", label="ContextualPacer, from nothing"
+    budgets, mean, yerr=[mean - low, high - mean], fmt="o", label="ContextualPacer, without data"
 )
-axes.set(xlabel="budget [cost a request]", ylabel="reward a request")
+axes.set(xlabel="budget per request (cost)", ylabel="reward per request")
 axes.legend()
 plt.show()
 

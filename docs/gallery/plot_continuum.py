@@ -50,7 +50,7 @@ for name, result in results.items():
     money = 1500.0 * result.regret.mark
     axes.plot(money, band.value, label=name)
     axes.fill_between(money, band.low, band.high, alpha=0.2)
-axes.set(xlabel="money spent", ylabel="regret to the best of all bids [clicks]", ylim=0)
+axes.set(xlabel="money spent", ylabel="regret to the best bid (clicks)", ylim=0)
 axes.legend()
 plt.show()
 

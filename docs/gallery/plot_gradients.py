@@ -43,7 +43,7 @@ for axes, line, point, error, label in zip(
 ):
     axes.plot(fine, line, label="exact")
     axes.errorbar(theta, point, yerr=1.96 * error, fmt="o", color="C1", label="estimated, 95 %")
-    axes.set(xlabel="θ, how softly arms are eliminated", ylabel=label, xscale="log")
+    axes.set(xlabel="θ of SoftElim", ylabel=label, xscale="log")
     axes.set_xticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
     axes.minorticks_off()
 right.axhline(0, color="black", linewidth=0.8)

@@ -57,7 +57,7 @@ left.set(
     yscale="log",
     xlim=1,
     xlabel="regret at the end (reward)",
-    ylabel="share of runs with at least that",
+    ylabel="share of runs with at least this regret",
 )
 right.set(
     xticks=[1, 10, 20],

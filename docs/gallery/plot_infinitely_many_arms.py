@@ -21,7 +21,7 @@ arms = jb.environments.Reservoir.ratio(jax.random.key(0), instances=60, capacity
 policies = {"RCB": SampledArms(RCB(), arms=tried), "ω-UCB": SampledArms(OmegaUCB(), arms=tried)}
 money = jb.TotalBudget(budget, last_pull="forfeits")
 result = jb.simulate(list(policies.values()), arms, money, key=jax.random.key(1), marks=1)
-# As a share of what the best ratio would have brought
+# As a share of what the best ratio would have earned
 lost = result.regret.isel(mark=-1) / (2.0 * budget)
 found = jb.statistics.mean(lost, over="instance")
 
@@ -39,7 +39,7 @@ axes.axvline(
 )
 axes.set(
     xscale="log",
-    xlabel="arms that take part",
+    xlabel="number of arms used",
     ylabel="regret, share of the best possible reward",
     ylim=(0, 1),
 )

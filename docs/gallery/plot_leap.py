@@ -54,7 +54,7 @@ for engine, times in seconds.items():
 axes.set(
     xscale="log",
     yscale="log",
-    xlabel="rounds played in all",
+    xlabel="total number of rounds",
     ylabel="seconds",
     title="the same bits",
 )

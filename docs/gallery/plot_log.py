@@ -2,7 +2,7 @@
 What would five policies have earned on a log?
 ==============================================
 
-A shop has shown four offers at random for a while, and logged what each row brought and cost. A
+A shop has shown four offers at random for a while, and logged the reward and cost of each row. A
 policy that learns walks through these rows: one counts where the policy takes the logged arm. Here
 the log comes from a known world, so the truth is there to compare.
 """
@@ -36,7 +36,9 @@ rows = np.arange(value.size)
 figure, axes = plt.subplots(figsize=(7, 3.6))
 axes.errorbar(value, rows, xerr=[value - low, high - value], fmt="o", label="from the log, 95 %")
 means = truth.reward.values[:, 0, :, -1].mean(axis=1)
-axes.plot(means, rows[:-1], "x", color="C1", markersize=9, label="in the world itself")
+axes.plot(
+    means, rows[:-1], "x", color="C1", markersize=9, label="simulated in the true environment"
+)
 axes.set(
     yticks=rows,
     yticklabels=["as logged" if s == "AsLogged" else s for s in found.settings],

@@ -56,7 +56,7 @@ for place, x in enumerate(pulls.values(), start=1):
         fmt="^",
         color="C1",
     )
-axes.set(ylabel="pulls that the budget bought [thousand]")
+axes.set(ylabel="pulls paid from the budget (thousand)")
 plt.show()
 
 # %%

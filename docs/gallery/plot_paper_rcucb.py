@@ -43,7 +43,7 @@ for instance, (axes, name) in enumerate(zip(panels, names, strict=True)):
             5000 * np.asarray(result.marks), band.low[number], band.high[number], alpha=0.2
         )
     axes.set(xlabel="round", title=name, ylim=0)
-panels[0].set_ylabel("regret [reward − cost − penalty]")
+panels[0].set_ylabel("regret (reward − cost − penalty)")
 panels[0].legend()
 plt.show()
 

@@ -1,1 +1,1 @@
-"""Engines: what runs the lanes. Not for users."""
+"""Engines, which run the lanes. Not for users."""

@@ -1,4 +1,4 @@
-"""The trace of one lane, written anew for some lanes side by side in one kernel of a GPU.
+"""Rewrites the trace of one lane for a group of lanes side by side in one GPU kernel.
 
 The compiler of a kernel knows arrays of 2ⁿ numbers, but no part of one and no gather. So here a
 value of shape ``S`` is a NumPy array of objects of that shape, and each *entry* is one number of
@@ -43,7 +43,7 @@ class Arm:
 
 
 class Table(NamedTuple):
-    """Numbers in memory that all lanes share; bools are whole numbers there."""
+    """Numbers in memory that all lanes share; bools are stored as integers."""
 
     load: Callable[..., Any]  # of an index for each axis, arrays of one shape
     shape: tuple[int, ...]
@@ -59,7 +59,7 @@ def entries(shape: Sequence[int], entry: Callable[[tuple[int, ...]], Any]) -> np
 
 
 def known(x: Any) -> np.ndarray:
-    """The entries of numbers that are known."""
+    """The entries of constant numbers."""
     x = np.asarray(x)
     return entries(x.shape, lambda i: x[i])
 
@@ -215,7 +215,7 @@ class Cells(Rewriter):
         return x if isinstance(x, Table) else known(x)
 
     def equation(self, e: Any, ins: list[Any]) -> list[Any]:
-        """By NumPy if numbers are only moved, by the rule ``p_…``, or entry by entry."""
+        """Evaluate by NumPy if numbers are only moved, else by rule ``p_…`` or entry by entry."""
         name = e.primitive.name.replace("-", "_")
         if WITHIN.fullmatch(name):
             return self.run(*inner(e), ins)
@@ -259,7 +259,7 @@ class Cells(Rewriter):
         return self.pick(entry.tile, np.int32(entry.number)) if isinstance(entry, Arm) else entry
 
     def pick(self, tile: jax.Array, at: Any) -> jax.Array:
-        """Of all arms, this one: a sum of one number and zeros, as whole numbers."""
+        """The value of one arm: a sum of one number and zeros, as integers."""
         mine, kind = self.places() == self.spread(at, True).astype(jnp.int32), tile.dtype
         is_float = jnp.issubdtype(kind, jnp.floating)
         whole = lax.bitcast_convert_type(tile, jnp.int32) if is_float else tile.astype(jnp.int32)
@@ -269,7 +269,7 @@ class Cells(Rewriter):
         return lax.bitcast_convert_type(found, kind) if is_float else found.astype(kind)
 
     def joined(self, line: Any) -> Any:
-        """Entries side by side as one array: as few choices as there are runs of one source."""
+        """Join entries into one array, with one selection per run of entries from one source."""
         first, n = line[0], len(line)
         is_whole = n > 1 and all(map(_is_known, line)) and first.dtype.kind in "iu"
         if is_whole and [int(x) - int(first) for x in line] == list(range(n)):
@@ -331,29 +331,29 @@ class Cells(Rewriter):
         return out
 
     def equal(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Are these whole numbers the same?"""
+        """Whether these integers are equal."""
         return self.each(lambda a, b: a.astype(jnp.int32) == b.astype(jnp.int32), x, y)
 
     def chosen(self, condition: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
-        """A choice between entries; where it is known, nothing is computed."""
+        """A choice between entries; if the condition is a constant, nothing is computed."""
         if all(map(_is_known, condition.flat)):
             return np.where(condition.astype(bool), yes, no)
         return self.each(lax.select, condition, yes, no)
 
     def p_convert_element_type(self, e: Any, x: np.ndarray) -> np.ndarray:
-        """A number as one of another kind."""
+        """Convert a number to another type."""
         kind = np.dtype(e.params["new_dtype"])
         return self.each(lambda x: x != 0 if kind.kind == "b" else x.astype(kind), x)
 
     # --- traces within, and loops
 
     def p_platform_index(self, e: Any) -> np.ndarray:
-        """Which of several ways is this device's."""
+        """The index of this device's branch."""
         names = e.params["platforms"]
         return known(np.int32(next(i for i, x in enumerate(names) if x is None or "cuda" in x)))
 
     def p_cond(self, e: Any, index: np.ndarray, *ins: Any) -> list[np.ndarray]:
-        """All branches, and a choice between them."""
+        """Evaluate all branches and select among them."""
         branches = e.params["branches"]
         if _is_known(index[()]):
             branches = (branches[int(np.clip(index[()], 0, len(branches) - 1))],)
@@ -370,7 +370,7 @@ class Cells(Rewriter):
         return tuple(shape).index(self.arms)
 
     def arrays(self, values: Sequence[np.ndarray]) -> tuple[jax.Array, ...]:
-        """What a loop carries of these values."""
+        """The arrays that a loop carries for these values."""
         axes = [self.axis_of(x.shape) for x in values]
         return tuple(
             self.spread(self.cell(x, at, axis), axis is not None)
@@ -388,11 +388,11 @@ class Cells(Rewriter):
         return made
 
     def any_lane(self, value: np.ndarray) -> jax.Array:
-        """Is it so in any lane?"""
+        """Whether the condition holds in any lane."""
         return jnp.max(self.spread(self.alone(value[()]), False).astype(jnp.int32)) > 0
 
     def p_while(self, e: Any, *ins: Any) -> list[np.ndarray]:
-        """As long as any lane goes on; the others rest."""
+        """Loop while any lane continues; the others keep their values."""
         test, body = e.params["cond_jaxpr"], e.params["body_jaxpr"]
         n, m = e.params["cond_nconsts"], e.params["cond_nconsts"] + e.params["body_nconsts"]
         shapes = [x.shape for x in ins[m:]]
@@ -411,7 +411,7 @@ class Cells(Rewriter):
         return self.values(lax.while_loop(more, once, self.arrays(ins[m:])), shapes)
 
     def p_scan(self, e: Any, *ins: Any) -> list[np.ndarray]:
-        """A short loop, written out."""
+        """Unroll a short loop."""
         p, (n, m) = e.params, scan_parts(e.params, len(ins))
         if p["length"] > _UNROLLED:
             raise NotImplementedError(f"a scan of {p['length']} turns")
@@ -454,7 +454,7 @@ class Cells(Rewriter):
         return x
 
     def p_reduce(self, e: Any, *ins: np.ndarray) -> list[np.ndarray]:
-        """By any function of two numbers, in order."""
+        """Reduce in order by any function of two numbers."""
         half, axes, pair = len(ins) // 2, e.params["dimensions"], e.params["jaxpr"]
         xs = [np.moveaxis(x, axes, range(len(axes))) for x in ins[:half]]
         now = [np.broadcast_to(x, xs[0].shape[len(axes) :]) for x in ins[half:]]
@@ -483,7 +483,7 @@ class Cells(Rewriter):
         return np.stack(made, axis) if made else x
 
     def p_sort(self, e: Any, *xs: np.ndarray) -> list[np.ndarray]:
-        """In order along an axis."""
+        """Sort along an axis."""
         axis, keys = e.params["dimension"], e.params["num_keys"]
         return self._traced(partial(_in_order, axis=axis, keys=keys), e, *xs)
 
@@ -553,7 +553,7 @@ class Cells(Rewriter):
         return result
 
     def p_gather(self, e: Any, x: Any, at: np.ndarray) -> np.ndarray:
-        """Windows at indices."""
+        """Gather windows at indices."""
         p, aval = e.params, e.outvars[0].aval
         numbers, mode = p.get("dimension_numbers"), p.get("mode", _Mode.CLIP)
         index, inside, _ = self._index(numbers, mode, x.shape, aval.shape, at)
@@ -567,11 +567,11 @@ class Cells(Rewriter):
         return self.chosen(inside, found, known(np.full(aval.shape, fill, aval.dtype)))
 
     def p_dynamic_slice(self, e: Any, x: Any, *starts: np.ndarray) -> np.ndarray:
-        """A window."""
+        """Read a window."""
         return self.p_gather(e, x, np.stack(starts))
 
     def p_dynamic_update_slice(self, e: Any, x: Any, new: Any, *starts: np.ndarray) -> np.ndarray:
-        """A window, written."""
+        """Write a window."""
         return self._scattered(None, e, x, np.stack(starts), new)
 
     def _scattered(self, pair: Any, e: Any, x: Any, at: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -603,6 +603,6 @@ class Cells(Rewriter):
         return self._traced(partial(function, **e.params), e, *ins)
 
     def p_iota_2x32_shape(self, e: Any) -> list[np.ndarray]:
-        """Numbers in order, in two words."""
+        """Consecutive numbers as two words each."""
         numbers = np.arange(np.prod(e.params["shape"], dtype=int)).reshape(e.params["shape"])
         return [known((numbers >> 32).astype(np.uint32)), known(numbers.astype(np.uint32))]

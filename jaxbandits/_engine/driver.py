@@ -1,4 +1,4 @@
-"""The driver: chunks of an engine, marks between them, lanes handed to slots, all on the device.
+"""The driver: runs chunks of an engine, records marks and refills slots, all on the device.
 
 A *slot* holds the state of a lane that is being played. The *run buffer* holds the constants of
 more lanes than there are slots, from the moment when the host hands them over, and what stays of
@@ -45,7 +45,7 @@ _FINDING_SHAPES = threading.RLock()
 
 
 class Engine(Protocol):
-    """What the modules ``scan``, ``leap`` and ``merge`` have for the driver.
+    """The interface of the modules ``scan``, ``leap`` and ``merge`` to the driver.
 
     One may also have a ``native_chunk``, the form of ``chunk`` that suits a native function.
     """
@@ -55,29 +55,29 @@ class Engine(Protocol):
     NATIVE_LANES: int  # with more lanes for a worker, its program is a plain one
 
     def trial(self, environment: Environment, lane: Lane, carry: Carry) -> Carry:
-        """One of everything that a chunk does, for one lane: the program's digest is made of it."""
+        """Everything that a chunk does, once, for one lane, to form the digest of the program."""
 
     def tuner(self, slots: int) -> Any:
-        """What is known of the slots' pace before anything was seen."""
+        """The initial estimate of the slots' pace."""
 
     def chunk(
         self, environment: Any, lanes: Lane, carry: Carry, tuner: Any, rounds: jax.Array
     ) -> tuple[Carry, Any]:
-        """All lanes, ``[slot]``, some rounds further, and what is known of their pace now."""
+        """Advance all lanes, ``[slot]``, by some rounds, and update the estimate of their pace."""
 
 
 class TimeParallel(Engine, Protocol):
-    """An engine that plays many rounds at once, of some policies, with the bits of ``scan``."""
+    """An engine that simulates many rounds at once for some policies, to the bits of ``scan``."""
 
     PLAYS: type[Policy]
 
     def why_not(
         self, policy: Policy, environment: Environment, constraint: Constraint
     ) -> str | None:
-        """Why it cannot play these, or None if it can."""
+        """Why this engine cannot simulate these, or None if it can."""
 
     def is_short(self, environment: Environment, rounds: float) -> bool:
-        """Are so many rounds played by ``scan`` before this engine has compiled?"""
+        """Whether ``scan`` simulates so many rounds before this engine has compiled."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Task:
 
 
 class CallLimits(NamedTuple):
-    """How far one call runs, in numbers, so none recompiles; no result depends on any."""
+    """Limits of one call, traced, so new values do not recompile; no result depends on them."""
 
     chunk: jax.Array  # i32[]: rounds between two looks at the marks
     chunks: jax.Array  # i32[]: most chunks in this call
@@ -169,7 +169,7 @@ class CallLimits(NamedTuple):
 
 
 class EndedLane(NamedTuple):
-    """What stays of a lane that has ended."""
+    """What is kept of a lane that has ended."""
 
     rows: jax.Array  # i32[M, F]: see scan.Carry
     account: Account  # at its end
@@ -187,7 +187,7 @@ class Pool(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What the host wants to know after a call."""
+    """What a call reports to the host."""
 
     starts: jax.Array  # i32[]: how many of the waiting lanes have got a slot
     chunks: jax.Array  # i32[]: chunks played
@@ -223,7 +223,7 @@ def advance(
     pool: Pool,
     limits: CallLimits,
 ) -> tuple[Pool, Report]:
-    """Play lanes (constants, ``[seat]``) for a while; a slot whose lane has ended takes the next.
+    """Run lanes (constants, ``[seat]``) for one call; slots whose lanes end take the next ones.
 
     The first ``waiting`` of ``line``, ``i32[seat]``, are the seats whose lanes wait for a slot.
     """
@@ -319,9 +319,7 @@ _FOREIGN = re.compile(
 
 
 def may_be_native(platform: str) -> bool:
-    """Is it tried on the devices of a platform? Where the compiler's habits are known, and unless
-    the environment variable JAXBANDITS_NATIVE is 0.
-    """
+    """Whether to compile native functions for a platform; JAXBANDITS_NATIVE=0 turns them off."""
     known = platform == "cpu" and jax.__version_info__ < (0, 13)
     return known and os.environ.get("JAXBANDITS_NATIVE", "1") != "0"
 
@@ -334,7 +332,7 @@ def _primitives(jaxpr: Any) -> Iterator[str]:
 
 
 def in_one_piece(function: Callable[..., T], *takes: Any) -> T:
-    """``function(*takes)``, of which a CPU's compiler makes one native function: the same bits.
+    """``function(*takes)``, compiled for a CPU as one native function, with the same bits.
 
     Otherwise a round is a dozen kernels that an interpreter calls, one after the other over all
     lanes.
@@ -358,7 +356,7 @@ def in_one_piece(function: Callable[..., T], *takes: Any) -> T:
 
 
 def outcomes(environment: Environment, lanes: Lane, carry: Carry) -> EndedLane:
-    """What would stay of these lanes, ``[slot]``, if they ended now."""
+    """What would be kept of these lanes, ``[slot]``, if they ended now."""
 
     return jax.vmap(partial(_outcome, environment))(lanes, carry)
 
@@ -372,7 +370,7 @@ def _outcome(environment: Environment, lane: Lane, carry: Carry) -> EndedLane:
 
 
 def lane_trial(engine: Engine, environment: Environment, lane: Lane) -> tuple[Carry, EndedLane]:
-    """A lane in which the engine does everything once, for the digest of a program."""
+    """A lane in which the engine does everything once, for the digest of the program."""
     carry = engine.trial(environment, lane, scan.start_lane(environment, lane))
     return carry, _outcome(environment, lane, carry)
 
@@ -429,7 +427,7 @@ _LEAST = 64  # lanes of a piece that travels
 
 
 class RunBuffer:
-    """Which lane of a task has which seat, the lanes' constants on a device, what stays of them.
+    """Assigns lanes of a task to seats; holds their constants on a device and their results.
 
     On CPU the device reads and writes the host's own memory. Elsewhere only what is new travels
     (constants of new lanes, outcomes of lanes that have ended), in pieces whose sizes are powers of
@@ -444,11 +442,11 @@ class RunBuffer:
 
     @property
     def free(self) -> np.ndarray:
-        """The seats that no lane has."""
+        """The seats without a lane."""
         return np.flatnonzero(self.lane_of < 0)
 
     def take(self, seats: np.ndarray, numbers: np.ndarray) -> None:
-        """These lanes, one at least, have these seats from now on."""
+        """Assign these lanes, at least one, to these seats."""
         self.lane_of[seats] = numbers
         if self.lanes is None:
             self.lanes = constants(self._task, np.maximum(self.lane_of, 0), self._device)
@@ -461,7 +459,7 @@ class RunBuffer:
             self.lanes = _put(self.lanes, *jax.device_put((at, new), self._device))
 
     def leave(self, outcome: EndedLane, ended: np.ndarray) -> tuple[np.ndarray, EndedLane]:
-        """The lanes in seats that are ``ended``, what stays of them, and perhaps of more behind.
+        """The lanes in ``ended`` seats and their results, perhaps followed by padding.
 
         The arrays may still be on their way; ``outcome`` is not needed any more.
         """
@@ -515,7 +513,7 @@ _SEATS_PER_SLOT, _MOST_PER_SLOT, _SEATS = 4, 16, 256
 
 
 def seats_for(slots: int) -> int:
-    """How many lanes a worker holds that has so many slots."""
+    """How many lanes a worker with so many slots holds."""
     return max(_SEATS_PER_SLOT * slots, min(_MOST_PER_SLOT * slots, _SEATS))
 
 

@@ -24,9 +24,11 @@ CPU_SLOTS, NATIVE_LANES = scan.CPU_SLOTS, 0  # never a native function
 trial, tuner = scan.trial, scan.tuner
 
 BITS_ARE_EQUAL = False
-"""May ``engine="auto"`` take it? Once a device has said so: True is committed together with a
-``first_day.csv`` of that device whose rows of part "bits" all say "equal: scan, kernel" (or "only
-scan plays it") and whose rows of part "speed" have the kernel before scan from 2¹⁰ lanes on.
+"""Whether ``engine="auto"`` may use this engine.
+
+It becomes True together with a committed ``first_day.csv`` of a device whose rows of part "bits"
+all say "equal: scan, kernel" (or "only scan plays it") and whose rows of part "speed" have the
+kernel ahead of scan from 2¹⁰ lanes on.
 """
 WORTH_COMPILING = 1e9  # rounds of a task: of scan 2 to 60 s, and a kernel compiles in 3 to 80
 
@@ -48,30 +50,30 @@ def layout(arms: int, slots: int) -> tuple[int, int]:
 
 
 def is_faster(task: Any) -> bool:
-    """Does a GPU play the task sooner so, its compiling counted? Of many arms a leap is faster (an
-    H100, ω-UCB, K = 100, 2¹⁴ lanes, million rounds a second: leap 1,205, a kernel some 500).
+    """Whether a GPU finishes the task sooner, compilation included.
+
+    With many arms leap is faster (an H100, ω-UCB, K = 100, 2¹⁴ lanes, million rounds a second: leap
+    1,205, a kernel some 500).
     """
     few = task.engine is scan or getattr(task.environment.spec, "arms", 0) <= _FEW_ARMS
     return BITS_ARE_EQUAL and few and task.rounds >= WORTH_COMPILING
 
 
 def rounds_between(expected: float) -> int:
-    """Rounds between two looks at the marks, where one comes after so many: more than these, for
-    who is at its mark waits, and a block whose lanes all wait ends.
-    """
+    """Rounds between checks for marks: about twice the ``expected`` rounds between marks."""
     return int(np.clip(2 * expected, 64, 4096))
 
 
 def why_not(task: Any) -> str | None:
-    """Why this engine does not play a task; None if it does. It traces what would be compiled."""
+    """Why this engine cannot run a task, or None if it can; traces what would be compiled."""
     if not hasattr(task.environment.spec, "arms"):
-        return f"no kernel plays on {type(task.environment).__name__}, which has no arms"
+        return f"no kernel supports {type(task.environment).__name__}, which has no arms"
     takes = task.shapes.lanes(_WARP), task.shapes.carry(_WARP)
     world = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), task.environment)
     try:
         jax.eval_shape(partial(_rounds, interpret=True), world, *takes, jnp.int32(1))
     except Exception as lacking:  # whatever it is, the scan plays it
-        return f"no kernel plays its round ({in_a_line(lacking)})"
+        return f"no kernel supports its round ({in_a_line(lacking)})"
     return None
 
 

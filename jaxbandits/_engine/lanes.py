@@ -1,4 +1,4 @@
-"""The trace of one lane, written anew for many lanes side by side, with the lanes' axis last.
+"""Rewrites the trace of one lane for many lanes side by side, with the lanes' axis last.
 
 ``jax.vmap`` brings the lanes' axis to the front wherever a number of a lane meets an array over
 arms, so ten arms would lie side by side and fill no vector. Here a value of shape ``S`` is
@@ -38,7 +38,7 @@ _KEPT_AS = "jaxpr", "call_jaxpr", "fun_jaxpr"
 
 
 class NoNativeForm(Exception):
-    """A program does what a native function cannot hold."""
+    """The program contains an operation that a native function cannot contain."""
 
 
 class _Value(NamedTuple):
@@ -49,7 +49,7 @@ class _Value(NamedTuple):
 
 
 def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function(shared, *of_a_lane)`` for many lanes, whose axis is the last of all but ``shared``."""
+    """``function(shared, *of_a_lane)`` for many lanes; all but ``shared`` have the lanes' axis last."""
 
     def of_many(shared: Any, *lanes: Any) -> Any:
         leaves = jax.tree.leaves(lanes)
@@ -69,7 +69,7 @@ def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inner(e: Any) -> tuple[Any, Sequence[Any]]:
-    """The trace that an equation plays, and its constants."""
+    """The trace inside an equation, and its constants."""
     within = next(e.params[name] for name in _KEPT_AS if name in e.params)
     return getattr(within, "jaxpr", within), getattr(within, "consts", ())
 
@@ -111,7 +111,7 @@ def _steady(
 
 
 class Rewriter:
-    """Plays a trace in values of its own kind, which ``shared`` makes and ``equation`` computes."""
+    """Evaluates a trace on its own kind of values, made by ``shared`` and ``equation``."""
 
     shared: Callable[[Any], Any]  # the value of a constant
     equation: Callable[[Any, list[Any]], list[Any]]  # what an equation gives for these values
@@ -133,17 +133,17 @@ class Rewriter:
 
 
 class _Lanes(Rewriter):
-    """So many lanes; ``p_…`` is the rule of the primitive of that name."""
+    """A number of lanes; ``p_…`` is the rule of the primitive of that name."""
 
     def __init__(self, count: int):
         self.count = count
 
     def shared(self, x: Any) -> _Value:
-        """What all lanes share."""
+        """A value that all lanes share."""
         return _Value(x, False)
 
     def equation(self, e: Any, ins: list[_Value]) -> list[_Value]:
-        """By a rule, or by jax's own one for batches."""
+        """Evaluate by a rule of this class, or else by jax's batching rule."""
         name = e.primitive.name
         if WITHIN.fullmatch(name):
             return self.run(*inner(e), ins)
@@ -203,7 +203,7 @@ class _Lanes(Rewriter):
         return chosen
 
     def p_cond(self, e: Any, index: _Value, *ins: _Value) -> list[_Value]:
-        """All branches and a choice between them, if lanes may take different ones."""
+        """All branches and a selection, if lanes may take different ones."""
         branches = e.params["branches"]
         if index.each:
             return self._chosen(index.x, [self.run(b.jaxpr, b.consts, ins) for b in branches])
@@ -221,7 +221,7 @@ class _Lanes(Rewriter):
         )
 
     def p_while(self, e: Any, *ins: _Value) -> list[_Value]:
-        """As long as any lane goes on; the others rest."""
+        """Loop while any lane continues; the others keep their values."""
         test, body = e.params["cond_jaxpr"], e.params["body_jaxpr"]
         n, m = e.params["cond_nconsts"], e.params["cond_nconsts"] + e.params["body_nconsts"]
         before = [[v.each for v in part] for part in (ins[:n], ins[n:m], ins[m:])]
@@ -249,7 +249,7 @@ class _Lanes(Rewriter):
         return values(lax.while_loop(more, once, self._as_carried(ins[m:], each)))
 
     def p_scan(self, e: Any, *ins: _Value) -> list[_Value]:
-        """A loop of so many turns."""
+        """A loop with a fixed number of iterations."""
         p, inner = e.params, e.params["jaxpr"]
         n, m = scan_parts(p, len(ins))
         before = [[v.each for v in part] for part in (ins[:n], ins[n:m], ins[m:])]
@@ -276,12 +276,12 @@ class _Lanes(Rewriter):
     # --- shapes
 
     def p_optimization_barrier(self, e: Any, *ins: _Value) -> list[_Value]:
-        """All at once, each as it is."""
+        """One barrier for all values, unchanged."""
         xs = self._bound(e, [v.x for v in ins], True)
         return [_Value(new.x, old.each) for new, old in zip(xs, ins, strict=True)]
 
     def p_broadcast_in_dim(self, e: Any, x: _Value, *_: Any) -> list[_Value]:
-        """Axes more, or longer ones."""
+        """Add or extend axes."""
         shape, dims = e.params["shape"], e.params["broadcast_dimensions"]
         wide = lax.broadcast_in_dim(x.x, (*shape, self.count), (*dims, len(shape)))
         return [_Value(wide, True)]
@@ -291,25 +291,25 @@ class _Lanes(Rewriter):
         return [_Value(lax.reshape(x.x, (*e.params["new_sizes"], self.count)), True)]
 
     def p_transpose(self, e: Any, x: _Value) -> list[_Value]:
-        """Axes in another order."""
+        """Permute axes."""
         order = e.params["permutation"]
         return [_Value(lax.transpose(x.x, (*order, len(order))), True)]
 
     def p_slice(self, e: Any, x: _Value) -> list[_Value]:
-        """A part."""
+        """Take a slice."""
         start, limit, steps = (e.params[k] for k in ("start_indices", "limit_indices", "strides"))
         steps = None if steps is None else (*steps, 1)
         return [_Value(lax.slice(x.x, (*start, 0), (*limit, self.count), steps), True)]
 
     def p_pad(self, e: Any, x: _Value, filling: _Value) -> list[_Value]:
-        """Numbers around."""
+        """Pad with a value."""
         if filling.each:
             return self._batched(e, [x, filling])
         around = *e.params["padding_config"], (0, 0, 0)
         return [_Value(lax.pad(self.spread(x), filling.x, around), True)]
 
     def p_gather(self, e: Any, x: _Value, at: _Value) -> list[_Value]:
-        """Windows at indices."""
+        """Gather windows at indices."""
         if not at.each:
             return self._batched(e, [x, at])
         numbers, sizes = e.params["dimension_numbers"], e.params["slice_sizes"]

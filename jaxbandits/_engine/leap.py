@@ -1,4 +1,4 @@
-"""The leap engine: many pulls of one leader at once, the same bits as the scan engine.
+"""The leap engine: many pulls of one leader at once, with the same bits as the scan engine.
 
 An index policy that *rests* (see :class:`~jaxbandits.policies.IndexPolicy`) changes the score of
 the arm just pulled, and the others' only upwards and slowly. So while the leader's own score stays
@@ -86,12 +86,12 @@ _STEPS = 8  # macro-steps between two looks at the marks
 
 
 def is_short(environment: Environment, rounds: float) -> bool:
-    """Would so many rounds, of all lanes, be scanned before this engine has compiled?"""
+    """Whether ``scan`` simulates so many rounds of all lanes before this engine has compiled."""
     return rounds * environment.spec.arms < SHORT
 
 
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
-    """Why these cannot leap, or None if they can."""
+    """Why these cannot run in the leap engine, or None if they can."""
     methods = "blank_action", "update", "select", "step"
     return (
         capabilities.why_not(policy, capabilities.RESTS)
@@ -123,14 +123,14 @@ def _value_for_each_arm(policy: Policy) -> str | None:
 
 
 class LeapPace(NamedTuple):
-    """How a lane goes on: guesses that steer speed only."""
+    """Guesses about a lane's pace, which affect speed only."""
 
     single: jax.Array  # bool[]: the next macro-step is a single step
     reach: jax.Array  # i32[]: rounds to aim ahead
 
 
 class LeapState(NamedTuple):
-    """A lane while it leaps."""
+    """A lane during a leap."""
 
     statistics: ArmStatistics  # [K]: what the policy knows once it has learnt the last outcome
     action: jax.Array  # i32[]: the last one
@@ -193,7 +193,7 @@ def leave(passing: bool, lane: Lane, carry: Carry, now: LeapState) -> Carry:
 
 
 def in_run(lane: Lane, pulls: jax.Array, arm: jax.Array | None = None) -> jax.Array:
-    """Of pulls that the policy counts, those of this run; of all arms, or of ``arm``."""
+    """The counted pulls that belong to this run, for all arms or for ``arm``."""
     earlier = lane.policy.earlier_pulls()  # type: ignore[attr-defined]
     if earlier is None:
         return pulls
@@ -261,7 +261,7 @@ def aim(
 def lead_block(
     environment: AddressedArms, length: int, lane: Lane, carry: Carry, leader: Leader
 ) -> Leader:
-    """Accept as many of the leader's next pulls as are certainly right."""
+    """Accept as many of the leader's next pulls as ``scan`` would certainly make."""
     assert isinstance(lane.policy, IndexPolicy)
     policy, ledger, statistics = lane.policy.scoring(), leader.ledger, leader.statistics
     world = at_instance(environment, lane.row)
@@ -294,14 +294,14 @@ def lead_block(
 def open_before(
     world: AddressedArms, arm: jax.Array, pulls: jax.Array, rounds: jax.Array
 ) -> jax.Array:
-    """Is the arm (one, or ``[h]``) open before each of these pulls, ``bool[h]``?"""
+    """Whether the arm (one, or ``[h]``) is open before each of these pulls, ``bool[h]``."""
     if world.opening(jnp.int32(0), rounds[0], rounds[0]) is None:
         return jnp.ones(rounds.shape, bool)
     return jax.vmap(world.opening)(jnp.broadcast_to(arm, rounds.shape), pulls, rounds)  # type: ignore[arg-type,return-value]
 
 
 def waits(environment: AddressedArms, world: AddressedArms, view: View) -> jax.Array:
-    """Is no arm open, so that the round passes?"""
+    """Whether no arm is open, so that the round passes without a pull."""
     if not passes(environment, world, jnp.zeros((environment.spec.arms,), jnp.int32)):
         return jnp.bool_(False)
     return ~jnp.any(view.available)
@@ -316,7 +316,7 @@ def accept(
     expected: Feedback,
     sure: jax.Array,
 ) -> tuple[Leader, jax.Array]:
-    """Book the longest sure prefix of pulls ``[h]`` that reaches neither end nor mark."""
+    """Book the longest certain prefix of pulls ``[h]`` that reaches neither the end nor a mark."""
     ledger, length = leader.ledger, sure.size
     steps = jax.lax.iota(jnp.int32, length)
     brought = Outcome(*sums[1:3], *expected, events={}, valid=jnp.bool_(True))  # type: ignore[arg-type]
@@ -339,7 +339,7 @@ def accept(
 
 
 def stopped_short(leader: Leader) -> jax.Array:
-    """Was the ceiling's last round what stopped the lead?"""
+    """Whether the lead ended because the ceiling's last round was reached."""
     return ~leader.single & (leader.ledger.rounds >= leader.until)
 
 
@@ -492,7 +492,7 @@ def added(statistics: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
 
 
 class LeapTuner(NamedTuple):
-    """What the engine knows of the slots' pace."""
+    """The engine's estimate of the slots' pace."""
 
     mean_lead: jax.Array  # f32[]: mean number of pulls of a leader
     pace: LeapPace  # [slot]
@@ -507,7 +507,7 @@ class _Macro(NamedTuple):
 
 
 def tuner(slots: int) -> LeapTuner:
-    """Before anything was seen: leads are short at the start of a run."""
+    """The initial estimate: leads are short at the start of a run."""
     return LeapTuner(
         jnp.float32(1.0), LeapPace(jnp.ones(slots, bool), jnp.full(slots, LENGTHS[-1], jnp.int32))
     )
@@ -516,7 +516,7 @@ def tuner(slots: int) -> LeapTuner:
 def chunk(
     environment: Environment, lanes: Lane, carry: Carry, tuner: LeapTuner, rounds: jax.Array
 ) -> tuple[Carry, LeapTuner]:
-    """Some macro-steps of all lanes, ``[slot]``, with the length of block that promises most."""
+    """Some macro-steps of all lanes, ``[slot]``, with the most promising block length."""
     assert isinstance(environment, AddressedArms)
     choice = _best_length(tuner.mean_lead, environment.spec.arms)
 
@@ -560,7 +560,7 @@ def chunk(
 
 
 def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
-    """One of everything that a chunk does, for one lane: the program's digest is made of it."""
+    """Everything that a chunk does, once, for one lane, to form the digest of the program."""
     assert isinstance(environment, AddressedArms)
     passing = passes(environment, at_instance(environment, lane.row), carry.state.environment)
     now = enter(carry, jax.tree.map(lambda x: x[0], tuner(1).pace))

@@ -1,4 +1,4 @@
-"""What fits: widths of addresses, totals that a run may reach, memory. See docs/limits.md."""
+"""Limits: widths of addresses, totals that a run may reach, memory. See docs/limits.md."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SLACK = 1e-6  # of a unit: means in float64 are not bounded to the tick
 
 
 def check_spec(spec: Any) -> None:
-    """Do arms and resources fit their part of an address?"""
+    """Refuse more arms or resources than an address can hold."""
     if isinstance(spec, FiniteSpec):
         whole_number("arms", spec.arms, 1, MOST_ARMS, "2**24")
         if spec.resources is not None:
@@ -40,7 +40,7 @@ def check_spec(spec: Any) -> None:
 
 
 def largest_outcomes(environment: Environment, action: Any) -> tuple[int, int]:
-    """What the environment states, in ticks: the largest reward and the largest cost of a round."""
+    """The largest reward and cost of a round, in ticks, as the environment states them."""
 
     def stated() -> tuple[int, int]:
         reward, cost = environment.largest(action)
@@ -50,7 +50,7 @@ def largest_outcomes(environment: Environment, action: Any) -> tuple[int, int]:
 
 
 def ends_before_its_clock(constraint: Constraint) -> str | None:
-    """Why a block, which stops where the clock ends, may go beyond a lane's end; None: it may not.
+    """Why a block of rounds, which stops at the end of the clock, may overrun a lane; else None.
 
     A class that says of its own when a lane ends must say what its clock is, and where that ends.
     """
@@ -63,13 +63,13 @@ def ends_before_its_clock(constraint: Constraint) -> str | None:
     owner = giving("ended")
     if owner is Constraint or owner is giving("clock") is giving("end"):
         return None
-    return f"{owner.__name__} has a method ended of its own, and the clock of {giving('clock').__name__}"
+    return f"{owner.__name__} overrides `ended`, but has the clock of {giving('clock').__name__}"
 
 
 def beyond_a_unit(environment: Environment, action: jax.ShapeDtypeStruct) -> str | None:
     """Why the sums of a block of such actions would not fit an int32, or None if they do."""
     if max(largest_outcomes(environment, action)) > ticks.ONE:
-        return f"{type(environment).__name__} may bring more than one unit a round"
+        return f"{type(environment).__name__} may have more than one unit a round"
     return None
 
 
@@ -106,12 +106,10 @@ def most_rounds(
     # longer changes.
     bound = max(bounds)
     limit = min(_WHOLE * ticks.ONE // bound, _WHOLE - 1)
-    must = f"at most {limit}, as a round may bring {bound / ticks.ONE:g} and totals hold 2**31 - 1"
+    must = f"at most {limit}: a round may have {bound / ticks.ONE:g}, and totals at most 2**31 - 1"
     if policy.most_rounds < limit:
         limit = policy.most_rounds
-        must = (
-            f"at most {limit} for {type(policy).__name__}, whose sums in float32 would stand still"
-        )
+        must = f"at most {limit} for {type(policy).__name__}, whose float32 sums would stop growing"
     if max_rounds is not None and max_rounds > limit:
         raise bad("max_rounds", max_rounds, must)
     if max_rounds is None and constraint.clock_name == "rounds" and (end > limit * ticks.ONE).any():
@@ -123,7 +121,7 @@ def most_rounds(
 
 
 def count_unless_list(name: str, value: Any) -> int | None:
-    """A count of at least 1, or None of what may be a list."""
+    """A count of at least 1, or None if the value may be a list."""
     if isinstance(value, (list, tuple, range)) or getattr(value, "ndim", 0) > 0:
         return None
     return whole_number(name, value, 1, may_also=", or a list")
@@ -136,8 +134,7 @@ def replicate_ids(
     marks: int = 0,
     recorded: float = 0.0,
 ) -> np.ndarray:
-    """Ids of replicates: 0, 1, … of a count, or as given, ``u32[replicate]`` or ``u32[instance,
-    replicate]``.
+    """Ids of replicates ``u32[replicate]`` or ``u32[instance, replicate]``: 0, 1, … or as given.
 
     Refuses more lanes than memory holds: ``settings`` are those of all policies, ``marks`` those
     that are held until the end, ``recorded`` the bytes of what is recorded at one beside the
@@ -180,7 +177,7 @@ def instance_ids(id_list: Any, environment: Environment, replicates: np.ndarray)
         pairs = words.astype(np.uint64)[:, None] << np.uint64(32) | replicates
         if np.unique(pairs).size != pairs.size:
             raise InputError(
-                "replicates: a pair (instance id, replicate id) comes twice; it must be given once"
+                "replicates: a pair (instance id, replicate id) is given twice; each must be given once"
             )
     return words
 

@@ -1,4 +1,4 @@
-"""The merge engine: many pulls of many points at once, the same bits as the scan engine.
+"""The merge engine: many pulls of many points at once, with the same bits as the scan engine.
 
 Within a phase, the index of a point that rests does not change at all, and the outcomes of a point
 are addressed by its own count. So every point's coming indices are known without playing, and the
@@ -86,12 +86,12 @@ class MergeConstants(NamedTuple):
 
 
 def is_short(environment: Environment, rounds: float) -> bool:
-    """Would so many rounds, of all lanes, be scanned before this engine has compiled?"""
+    """Whether ``scan`` simulates so many rounds of all lanes before this engine has compiled."""
     return rounds < SHORT
 
 
 def why_not(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
-    """Why these cannot be merged, or None if they can."""
+    """Why these cannot run in the merge engine, or None if they can."""
     assert isinstance(policy, ZoomingPolicy)
     methods = "init", "blank_action", "update", "select", "step", "status"
     reason = (
@@ -116,7 +116,7 @@ def why_not(policy: Policy, environment: Environment, constraint: Constraint) ->
 def begin(
     environment: Continuum, lane: Lane, carry: Carry, target: jax.Array
 ) -> tuple[Active, MergeConstants, MergeState]:
-    """What the lane has learnt, and a level that some ``target`` pulls should lead to."""
+    """What the lane has learned, and a level that about ``target`` pulls should reach."""
     policy, state = lane.policy, carry.state
     assert isinstance(policy, ZoomingPolicy)
     key = typed(lane.policy_key)
@@ -261,7 +261,7 @@ def _goes_on(constants: MergeConstants, merge_state: MergeState) -> jax.Array:
 def finish(
     lane: Lane, carry: Carry, points: Active, constants: MergeConstants, merge_state: MergeState
 ) -> tuple[Carry, jax.Array, jax.Array]:
-    """The lane after the merge, or as it was; was it tried, and does it hold?"""
+    """The lane after the merge, or unchanged; whether it was tried, and whether it is valid."""
     policy, state = lane.policy, carry.state
     assert isinstance(policy, ZoomingPolicy)
     tried = constants.level < jnp.inf
@@ -315,7 +315,7 @@ def finish(
 
 
 class MergeTuner(NamedTuple):
-    """For how many pulls the next level is chosen, slot by slot."""
+    """The number of pulls for which the next level is chosen, slot by slot."""
 
     target: jax.Array  # f32[slot]
 
@@ -333,7 +333,7 @@ def tuner(slots: int) -> MergeTuner:
 
 
 def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
-    """One of everything that a chunk does, for one lane: the program's digest is made of it."""
+    """Everything that a chunk does, once, for one lane, to form the digest of the program."""
     assert isinstance(environment, Continuum)
     carry = scan.step(environment, lane, carry)
     points, constants, pulled = begin(environment, lane, carry, tuner(1).target[0])

@@ -45,9 +45,7 @@ class CallLength:
         self.chunk, self.chunks = 1, 1  # length and number for the next call
 
     def learn(self, seconds: float, chunks: int) -> None:
-        """A call took so many seconds for so many chunks, its compiling not counted."""
-        # Too long: fewer chunks next time, then shorter ones. Short, and all its chunks played:
-        # longer ones, up to their full length, then more of them.
+        """Record that a call took so many seconds for so many chunks, compilation excluded."""
         if seconds > 2 * _SECONDS_PER_CALL:
             if self.chunks > 1:
                 self.chunks //= 2
@@ -81,7 +79,7 @@ _SHARE_OF_MEMORY = 0.5  # of what is free
 
 
 def usual_workers(devices: Sequence[Any], lanes: int = 1 << 31) -> int:
-    """Two for a device with lanes enough, else one; on CPU at least one per core."""
+    """Two for a device with enough lanes, else one; on CPU at least one per core."""
     if devices[0].platform != "cpu":
         is_enough = lanes >= _ENOUGH_FOR_TWO * len(devices)
         return min((_WORKERS_PER_DEVICE if is_enough else 1) * len(devices), lanes)
@@ -91,7 +89,7 @@ def usual_workers(devices: Sequence[Any], lanes: int = 1 << 31) -> int:
 def usual_slots(
     task: Task, workers: int, devices: Sequence[Any], lanes: int = 0, native: bool = True
 ) -> int:
-    """Lanes in flight per worker: as many as are fast, but no more than there are or memory holds.
+    """Concurrent lanes per worker: as many as are fast, exist, and fit into memory.
 
     ``lanes`` are those that there are at a time, 0 for all of the task; ``workers`` share them.
     """
@@ -111,7 +109,7 @@ def usual_slots(
 
 
 def is_short(task: Task) -> bool:
-    """Are its lanes dearer to hand out than to play?"""
+    """Whether assigning its lanes to slots takes longer than simulating them."""
     return task.rounds < _SHORT * task.order.size
 
 
@@ -132,7 +130,7 @@ def memory_left(device: Any) -> int:
 
 
 class JobAccounts(NamedTuple):
-    """What came out of the lanes of a job, in the order of their numbers, however they were played."""
+    """The accounts of a job's lanes in the order of their numbers, in whatever order they ran."""
 
     rows: scan.Account  # at each mark, i32[lane, mark]
     status: np.ndarray  # i32[lane]
@@ -140,7 +138,7 @@ class JobAccounts(NamedTuple):
 
 
 class Job(NamedTuple):
-    """Some lanes of a task, which are answered together."""
+    """Some lanes of a task, whose accounts are delivered together."""
 
     task: Task  # jobs of the very same task share programs and slots
     lanes: np.ndarray  # lane numbers, the longest first, none of them in another open job
@@ -163,7 +161,7 @@ class _OpenJob:
         self.future.set_running_or_notify_cancel()  # it cannot be cancelled, so that setting its result never fails
 
     def take(self, numbers: np.ndarray, part: driver.EndedLane) -> None:
-        """These lanes have ended."""
+        """Store the accounts of these lanes, which have ended."""
         if self._outcome is None:
             size = self._lanes.size
             self._outcome = jax.tree.map(lambda x: np.zeros((size, *x.shape[1:]), x.dtype), part)
@@ -172,7 +170,7 @@ class _OpenJob:
         self.lanes_left -= numbers.size
 
     def answer(self) -> None:
-        """All lanes have ended: their accounts go to ``store``, and what it gives to whoever waits."""
+        """Pass the accounts of all lanes to ``store``, and its result to the job's future."""
         assert self._outcome is not None
         rows, last, status, final = self._outcome
         try:
@@ -205,7 +203,7 @@ class _Program(NamedTuple):
 
 
 class Queue:
-    """The lanes of one task in line, served by any number of workers.
+    """The queued lanes of one task, served by any number of workers.
 
     Each has ``slots(is the program native?)``; ``lanes`` are what a worker may have to play.
     """
@@ -227,7 +225,7 @@ class Queue:
         self._shares: dict[int, float] = {}
 
     def add(self, job: Job) -> Future[Any]:
-        """More lanes at the end of the line; a worker that serves it takes them too."""
+        """Append lanes to the queue; workers that already serve it take them too."""
         opened = _OpenJob(job.lanes, job.store)
         with self._lock:
             self._jobs[self._job_count] = opened
@@ -239,7 +237,7 @@ class Queue:
         return opened.future
 
     def fail(self, problem: BaseException) -> None:
-        """Give every open job this problem for its answer; the workers leave."""
+        """Fail every open job with this exception; the workers stop."""
         self.stop.set()
         with self._lock:
             jobs, self._jobs = self._jobs, {}
@@ -248,16 +246,16 @@ class Queue:
 
     @property
     def waiting(self) -> bool:
-        """Are there lanes that no worker has taken?"""
+        """Whether there are lanes that no worker has taken."""
         return self._line.size > 0 and not self.stop.is_set()
 
     @property
     def work(self) -> float:
-        """Lanes' worth of work that is done."""
+        """Work done so far, in lanes."""
         return self.done + sum(self._shares.values())
 
     def take(self, idle: int, waits: int, free: int) -> np.ndarray:
-        """Lanes for the ``idle`` slots; ahead, if seats are ``free``, a fair part of those left.
+        """Lanes for the ``idle`` slots, plus a fair share of the rest if there are ``free`` seats.
 
         The lanes that this worker has in line, ``waits``, are of its part.
         """
@@ -270,7 +268,7 @@ class Queue:
             return numbers
 
     def serve(self, number: int, device: Any) -> None:
-        """Run lanes until none waits and all have ended, or ``stop``; for worker ``number``."""
+        """Run lanes as worker ``number`` until none waits and all have ended, or until ``stop``."""
         task, stop = self.task, self.stop
         environment = jax.device_put(task.environment, device)
         program = self._prepared(device, environment)
@@ -430,7 +428,7 @@ class Queue:
 
 
 class Workers:
-    """Threads of this process that play jobs. As a context manager it stops them, whatever they do.
+    """Threads of this process that run jobs. A context manager; on exit all threads stop.
 
     A thread starts when there is a lane for it, serves one queue after the other and ends when no
     lane waits; queues stay, so that jobs that come later find their programs compiled. At most
@@ -453,7 +451,7 @@ class Workers:
         self.close()
 
     def submit(self, jobs: Sequence[Job]) -> list[Future[Any]]:
-        """Begin to play all jobs: one task compiles while another plays. A future for each."""
+        """Start all jobs, one task compiling while another runs; returns a future for each."""
         futures = []
         with self._changed:
             for job in jobs:
@@ -491,13 +489,13 @@ class Workers:
 
     @property
     def work(self) -> float:
-        """Work that is done, that of unfinished lanes too, in the units of :attr:`Job.work`."""
+        """Work done so far, unfinished lanes included, in the units of :attr:`Job.work`."""
         with self._changed:
             return sum(queue.expected * queue.work / queue.total for queue in self._queues.values())
 
     @property
     def why_plain(self) -> str | None:
-        """Why one of the tasks has no native program, if one has none."""
+        """Why one of the tasks has no native program, or None if all have one."""
         return next((x.why_plain for x in self._queues.values() if x.why_plain), None)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Programs on disk, as jax hands them to the compiler: no new process traces or lowers them.
+"""Stores lowered programs on disk, so that a new process neither traces nor lowers them.
 
 Only of what is this package's whole: other code has no name that holds in another process. A file
 is found by all that a program is made of: this package's source, jax and its settings, the device,
@@ -21,12 +21,12 @@ from jaxbandits._files import write_whole
 from jaxbandits.core.fingerprint import digest, digest_now, is_users, package_digest
 
 FOLDER: Path | None = None
-"""Where they are kept; a command says where (``console.keep_programs``), the library keeps none."""
+"""Where to store them; commands set it (``console.keep_programs``), the library stores none."""
 _loaded: dict[Path, jax.stages.Wrapped] = {}  # by this process, so that jit knows them again
 
 
 def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
-    """Where a program is kept; None for one that is not, such as one with code of the user's.
+    """The file of a program; None if it is not stored, as when ``nouns`` contain user code.
 
     ``made_of``: trees of arrays, shapes and plain values, all else that it is made of.
     """
@@ -51,7 +51,7 @@ def stored_program(
     donated: int,
     options: dict[str, Any],
 ) -> jax.stages.Wrapped | None:
-    """``function(*takes)`` as jit would play it: from its file, or into it for the next process.
+    """``function(*takes)`` as jit would run it, read from its file or stored for later processes.
 
     None if jax cannot write it. The result has the structure of ``gives``; the argument number
     ``donated`` among ``takes`` gives up its memory.

@@ -84,7 +84,7 @@ def _pull(environment: Environment, instance: jax.Array, *args: Any) -> Any:
 
 
 class Account(NamedTuple):
-    """What is written down of a lane at a mark."""
+    """What is recorded of a lane at a mark."""
 
     ledger: Ledger
     clock: Total  # written with it, and not computed again from many lanes: the method is one lane's, with its leaves
@@ -107,7 +107,7 @@ def _equal_rows(leaves: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def ledger_of(rows: Account, constraint: Constraint, instance: np.ndarray) -> dict[str, np.ndarray]:
-    """Exact accounts by name, int64 ``[lane, mark(, resource)]``, from accounts ``[lane, mark]``.
+    """Exact accounts by name, int64 ``[lane, mark(, resource)]``, from rows ``[lane, mark]``.
 
     ``instance`` is the row of each lane in the constraint's leaves, ``[lane]``.
     """
@@ -150,12 +150,12 @@ def open_ledger(constraint: Constraint, outcome: Outcome) -> Ledger:
 
 
 def book(constraint: Constraint, ledger: Ledger, outcome: Outcome) -> Ledger:
-    """One round, charged by the constraint; rounds are counted here, whatever it forgets."""
+    """Book one round, charged by the constraint; rounds are always counted here."""
     return constraint.charge(ledger, outcome)._replace(rounds=ledger.rounds + 1)
 
 
 def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
-    """Several rounds below an *additive* constraint's end: what :func:`book` gives, one by one.
+    """Book several rounds below the end of an *additive* constraint, as :func:`book` would.
 
     Args:
         ledger: the account before them.
@@ -177,7 +177,7 @@ NATIVE_LANES = 1 << 31  # that a worker may have: for more, a program is not nat
 
 
 class Lane(NamedTuple):
-    """Who plays what: the constants of one lane."""
+    """The constants of one lane: policy, constraint, keys and row of the environment."""
 
     row: jax.Array  # i32[]: row of the environment's tables
     # u32[2]: of the address (root key, instance id, replicate id), see :mod:`core.streams`
@@ -192,7 +192,7 @@ class Lane(NamedTuple):
 
 
 class LaneState(NamedTuple):
-    """What a round reads and writes."""
+    """The state that a round reads and writes."""
 
     policy: Pytree  # what the policy knows, the last outcome not yet learnt
     environment: Pytree
@@ -249,7 +249,7 @@ def view_of(
     state: Pytree,
     ledger: Ledger,
 ) -> View:
-    """What a policy may know of the round to decide: the one place where ``available`` is formed.
+    """The policy's view of the next round; the only place that computes ``available``.
 
     ``world`` is one instance with its ``state`` and key, ``available`` the arms that it has.
     """
@@ -262,7 +262,7 @@ def view_of(
 def play(
     environment: Environment, lane: Lane, available: Any, state: LaneState
 ) -> tuple[LaneState, Outcome]:
-    """One round of a running lane, and what its action brought."""
+    """Simulate one round of a running lane; returns the new state and the outcome."""
     constraint, ledger = lane.constraint, state.ledger
     world, world_key = at_instance(environment, lane.row), typed(lane.world_key)
     view = view_of(world, constraint, world_key, available, state.environment, ledger)
@@ -303,7 +303,7 @@ def play(
 
 
 def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
-    """May there be rounds without an open arm? (Who can rest does so by itself.)"""
+    """Whether rounds can pass without an open arm; False if policies may skip rounds anyway."""
     return world.open(state, jnp.int32(1)) is not None and not getattr(
         environment.spec, "may_skip", False
     )
@@ -312,7 +312,7 @@ def passes(environment: Environment, world: Environment, state: Pytree) -> bool:
 def wait(
     world: Environment, lane: Lane, state: Pytree, ledger: Ledger, nothing: Outcome
 ) -> tuple[Ledger, jax.Array]:
-    """Account and status after a round without an open arm: the end, where none opens again."""
+    """Account and status after a round with no open arm; the lane ends if none reopens."""
     passed = book(lane.constraint, ledger, nothing)
     reopens = world.opens_next(state, ledger.rounds + 1) < NEVER
     status = jnp.where(reopens, status_after(lane, passed), jnp.int32(Status.CLOSED))
@@ -320,7 +320,7 @@ def wait(
 
 
 def verdict_of(policy: Policy, state: Pytree) -> jax.Array:
-    """The status that the policy asks for; INVALID for a number that is none."""
+    """The status that the policy asks for; INVALID if it is not a valid status."""
     status = policy.status(state)
     return jnp.where((status >= 0) & (status <= max(Status)), status, jnp.int32(Status.INVALID))
 
@@ -338,7 +338,7 @@ def status_after(lane: Lane, ledger: Ledger) -> jax.Array:
 
 
 def may_play(lane: Lane, carry: Carry, ledger: Ledger, status: jax.Array) -> jax.Array:
-    """Has the lane neither ended nor reached its next mark?"""
+    """Whether the lane has neither ended nor reached its next mark."""
     return (status == Status.RUNNING) & ~ticks.reached(lane.constraint.clock(ledger), carry.goal)
 
 
@@ -399,12 +399,12 @@ def unpack(rows: np.ndarray, final: Account) -> Account:
 
 
 def trial(environment: Environment, lane: Lane, carry: Carry) -> Carry:
-    """One of everything that a chunk does, for one lane: the program's digest is made of it."""
+    """Everything that a chunk does, once, for one lane, to form the digest of the program."""
     return step(environment, lane, carry)
 
 
 def tuner(slots: int) -> tuple[()]:
-    """What the engine has learnt about its pace: nothing."""
+    """No estimate of the pace: this engine needs none."""
     return ()
 
 

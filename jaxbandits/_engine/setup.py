@@ -1,4 +1,4 @@
-"""From what a user gave to tasks for the engines: all is checked here, nothing is compiled."""
+"""Turns the user's input into tasks for the engines; checks everything, compiles nothing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Layout:
     benchmarks: Mapping[str, Possible]  # of a world that changes, see Environment.benchmarks
 
     def possible(self, instance: np.ndarray, clock: np.ndarray, benchmark: str) -> np.ndarray:
-        """What a benchmark of a world that changes could have gained, ``[lane, mark]`` in units.
+        """What a benchmark of a changing world could have earned, ``[lane, mark]`` in units.
 
         ``instance`` is each lane's, ``clock`` in ticks, ``[lane, mark]``.
         """
@@ -105,7 +105,7 @@ def lay_out(
     at_once: bool = False,
     platform: str | None = None,
 ) -> Layout:
-    """Check all, compile nothing; arguments and errors are those of :func:`~jaxbandits.simulate`.
+    """Check everything, compile nothing; arguments and errors as :func:`~jaxbandits.simulate`.
 
     With ``at_once`` the results of all runs must fit into memory together. ``platform`` is that of
     the devices, None: jax's default.
@@ -140,9 +140,9 @@ def lay_out(
     refuse_twice([x for x, given in zip(settings, entries, strict=True) if x is not given])
     only_arm = getattr(environment.spec, "arms", 0) == means[0].shape[1] == 1
     if only_arm and environment.instances > 1:
-        nothing = "instances of one arm each, in which there is nothing to choose"
+        nothing = "instances of one arm each given, so there is no choice"
         warnings.warn(
-            f"environment: {environment.instances} {nothing} and no regret; tables are [instance, arm]",
+            f"environment: {environment.instances} {nothing} and no regret; tables must be [instance, arm]",
             stacklevel=5,
         )
     record, recorded_bytes = check_record(record, environment)
@@ -210,13 +210,15 @@ def lay_out(
         if engine == "kernel" or (engine == "auto" and platform == "gpu"):
             tasks[-1] = _in_one_kernel(engine, tasks[-1], chunk, expected.mean() / shares.size)
     if engine == "kernel" and platform == "cpu":
-        warnings.warn("engine: 'kernel' on a CPU is interpreted, slowly, for tests", stacklevel=5)
+        warnings.warn(
+            "engine: 'kernel' on a CPU is interpreted and slow; it is for tests", stacklevel=5
+        )
     scanned = [task for task in tasks if engine == "auto" and task.engine is scan]
     promises: list[Any] = [(task.policy_settings.shapes, RESTS) for task in scanned]
     promises += [(environment, ADDRESSED), (ready, ADDITIVE)] if scanned else []
     void = [capabilities.why_not(*promise) for promise in promises if undone(*promise)]
     for reason in dict.fromkeys(void):
-        warnings.warn(f"played round by round, because {reason}", stacklevel=5)
+        warnings.warn(f"engine: runs round by round, because {reason}", stacklevel=5)
     if len(set(sizes)) > 1:
         several = " and ".join(map(str, sorted(set(sizes))))
         warnings.warn(
@@ -245,7 +247,7 @@ def lay_out(
 
 
 def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...], float]:
-    """Names of the world's summary that marks record beside the account, and their bytes."""
+    """Names in the world's summary to record at marks beside the account, and their bytes."""
     names = (record,) if isinstance(record, str) else tuple(record)
     if not names:
         return names, 0.0
@@ -256,7 +258,7 @@ def check_record(record: Any, environment: Environment) -> tuple[tuple[str, ...]
         must = (
             f"one of {', '.join(whole)}"
             if whole
-            else f"left out: {type(environment).__name__} tells none"
+            else f"left out: {type(environment).__name__} reports none"
         )
         raise bad("record", missing[0], must)
     return names, 8.0 * sum(float(np.prod(whole[name].shape)) for name in names)
@@ -271,7 +273,7 @@ def check_count(name: str, value: Any) -> int | None:
 
 
 def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
-    """Shares of the clock, increasing, the last 1: so many from 0.1 %, or as given."""
+    """Increasing shares of the clock that end in 1: a number of them from 0.1 %, or as given."""
     if (number := limits.count_unless_list("marks", marks)) is not None:
         if number > 10_000:
             raise bad("marks", marks, "from 1 to 10000, or the shares themselves")
@@ -335,8 +337,8 @@ def check_nouns(policies: list[Any], environment: Environment, constraint: Const
         data = jax.tree.structure(noun).node_data()  # type: ignore[attr-defined]
         if not (data and isinstance(data[1], tuple) and data[1][:1] == (type(noun),)):
             raise InputError(
-                f"{name}: {type(noun).__name__} is not decorated with @jb.pytree; without it jit may take another "
-                "class's program"
+                f"{name}: {type(noun).__name__} is not decorated with @jb.pytree; without it jit may run the program "
+                "of another class"
             )
         check_static(noun)
         if forgotten := capabilities.forgotten(noun):
@@ -355,8 +357,8 @@ def check_nouns(policies: list[Any], environment: Environment, constraint: Const
     for policy in policies:
         if not isinstance(spec, policy.plays):
             raise InputError(
-                f"policies: {type(policy).__name__} plays environments with a {policy.plays.__name__}, "
-                f"but {type(environment).__name__} offers a {type(spec).__name__}"
+                f"policies: {type(policy).__name__} is for environments with a {policy.plays.__name__}, "
+                f"but {type(environment).__name__} has a {type(spec).__name__}"
             )
 
 
@@ -364,7 +366,7 @@ Means = tuple[np.ndarray, np.ndarray]  # of rewards and costs, [instance, action
 
 
 def mean_tables(environment: Environment) -> Means:
-    """The true means of all actions, asked for once in a call: they may be large tables.
+    """The true means of all actions, computed once per call, since they may be large tables.
 
     Raises:
         InputError: there is no instance, or not a row for each.
@@ -454,7 +456,7 @@ _PASSED: set[tuple[Any, ...]] = set()
 
 
 def check_dry_run(policy: Policy, environment: Environment, constraint: Constraint) -> str | None:
-    """Check a round of a lane if any code in it is the user's; once for each program in a process.
+    """Check one round of one lane if it contains user code, once per program and process.
 
     The policy has shapes for leaves (:attr:`Settings.shapes`). Gives the digest of the round, or
     None: of what is all this package's, its tests have played the round.
@@ -529,8 +531,8 @@ def _play_a_round(
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             name = f"{type(policy).__name__}.init: state{jax.tree_util.keystr(path)}"
             must = (
-                "numbers; update and select get a key, "
-                "which jax.random.fold_in(key, view.round) makes one of the round"
+                "numbers; update and select receive a key, "
+                "from which jax.random.fold_in(key, view.round) makes a key for the round"
             )
             raise bad(name, "a jax key", must)
     start = _trace(environment, "start", lambda: world.start())
@@ -678,7 +680,7 @@ def _engine(
         if engine == "auto" and candidate.is_short(environment, rounds):
             return (
                 scan,
-                f"about {rounds:,.0f} rounds are played sooner than the program of many at once is compiled",
+                f"about {rounds:,.0f} rounds are simulated before a program for many at once would compile",
             )
         most_arms = getattr(policy, "leaps_up_to", math.inf)
         if engine == "auto" and getattr(environment.spec, "arms", 0) > most_arms:
@@ -709,7 +711,7 @@ def _in_one_kernel(engine: str, task: Task, chunk: int | None, between: float) -
 def time_parallel(
     policy: Policy, environment: Environment, constraint: Constraint
 ) -> driver.TimeParallel | str:
-    """The engine that plays many rounds of these at once with scan's bits, or why none does."""
+    """The engine that simulates many of these rounds at once, to scan's bits, or why none can."""
     for engine in (leap, merge):
         if isinstance(policy, engine.PLAYS):
             reason = engine.why_not(policy, environment, constraint)
@@ -733,8 +735,8 @@ def lane_lengths(
         cost = cost[..., 0]  # the clock is resource 0
     if (free := cost <= 0).any() and (max_rounds is None or (reward[free] > 0).any()):
         raise InputError(
-            "environment: an arm with mean cost 0 given; it must be above 0 under a budget, for no reward per unit of "
-            "money is the best then (one that pays nothing either may be there if max_rounds is given)"
+            "environment: an arm with mean cost 0 given; it must be above 0 under a budget, where its reward per unit "
+            "of money would be infinite (if its reward is 0 too, give max_rounds)"
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         # A learner ends up with the best arm, which may be far cheaper than the average one.
@@ -762,7 +764,7 @@ def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
 def prepared(
     policy: Policy, environment: Environment, constraint: Constraint, max_rounds: int | None
 ) -> tuple[Constraint, Policy, np.ndarray, str | None]:
-    """Host: constraint, policy leaves ``[1 or instance, …]``, round caps ``[instance]``, program.
+    """Host: constraint, policy's leaves ``[1 or instance, …]``, round caps, program digest.
 
     Of a policy whose leaves are traced nothing can be checked: they are only cast.
     """

@@ -1,4 +1,4 @@
-"""A user's world beside the means that it states: regret is made of these, and they may be wrong."""
+"""Checks a user's world against its stated means, from which regret is computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ APART = "apart"  # the event of a round whose expected reward or cost is not the
 
 @pytree
 class StatedMeans(AroundWorld):
-    """The world inside, and one event more: :data:`APART`."""
+    """The inner world with one additional event, :data:`APART`."""
 
     inside: Environment = leaf()
     reward: Any = leaf()  # i32[I, action]: of `values`, 0 where absent
@@ -55,7 +55,7 @@ class StatedMeans(AroundWorld):
 
 
 def beside_its_means(environment: Environment, means: Any, action: Any) -> Any:
-    """The world to play, in :class:`StatedMeans` if a user's whose actions are arms or sets."""
+    """The world, inside :class:`StatedMeans` if it is a user's whose actions are arms or sets."""
     arms = getattr(environment.spec, "arms", None)
     columns = None if arms is None else arms + bool(getattr(environment.spec, "null_arm", False))
     by_arm = isinstance(action, jax.ShapeDtypeStruct) and action.dtype == jnp.int32
@@ -66,17 +66,17 @@ def beside_its_means(environment: Environment, means: Any, action: Any) -> Any:
 
 
 def warn_of(world: Environment, where: str, stacklevel: int) -> None:
-    """Say that a world is not what it states."""
+    """Warn that a world's outcomes do not have the means that it states."""
     name = type(world).__name__
     warnings.warn(
         f"{name}.values does not give the expected rewards and costs of the pulls in {where}, so "
-        f"regret means nothing; rank by result.reward, or write {name}.benchmarks where means change",
+        f"regret means nothing; rank by result.reward, or define {name}.benchmarks if means change",
         stacklevel=stacklevel + 1,
     )
 
 
 def means_are_stated(world: Environment, means: Any) -> bool:
-    """Are the means of a user's addressed arms what ``values`` says?"""
+    """Whether the means of a user's addressed arms equal those of ``values``."""
     by_arm = isinstance(world, AddressedArms) and means[0].shape[1] == world.spec.arms
     if not by_arm or not is_users(world):
         return True

@@ -1,1 +1,1 @@
-"""Numerical methods behind worlds, policies and constraints. Not for users."""
+"""Numerical methods for environments, policies and constraints. Not for users."""

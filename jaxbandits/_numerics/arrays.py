@@ -43,7 +43,7 @@ def per_instance(
 
 
 def one_of(argument: str, value: Any, names: Iterable[str]) -> None:
-    """Refuse a ``value`` that is none of these names."""
+    """Refuse a ``value`` that is not one of these names."""
     if not isinstance(value, str) or value not in (names := tuple(names)):
         raise bad(argument, value, " or ".join(map(repr, names)))
 

@@ -1,4 +1,4 @@
-"""Which points of [0, 1] does no ball hold? The exact covering oracle of zooming in one dimension.
+"""The exact covering oracle of zooming in one dimension: which points of [0, 1] no ball covers.
 
 Points are whole ticks 0 … 2²⁴, and so are centres and radii. A ball is the open interval ``(left,
 right)`` of ticks: it holds ``left + 1 … right − 1``. Everything is an int32 comparison, so no
@@ -24,7 +24,7 @@ from jaxbandits.core import ticks
 
 
 class Balls(NamedTuple):
-    """Open intervals of ticks; ``right ≤ left + 1`` holds nothing."""
+    """Open intervals of ticks; one with ``right ≤ left + 1`` is empty."""
 
     left: jax.Array  # i32[M]
     right: jax.Array  # i32[M]
@@ -48,12 +48,12 @@ def empty_span() -> Span:
 
 
 def _reach(balls: Balls, point: jax.Array) -> jax.Array:
-    """The furthest right end of a ball that holds ``point``; −1 if none does."""
+    """The furthest right end of a ball that covers ``point``; −1 if none does."""
     return jnp.max(jnp.where((balls.left < point) & (point < balls.right), balls.right, -1))
 
 
 def first_hole(balls: Balls, span: Span) -> jax.Array:
-    """The first point of the span that no ball holds; a point beyond ``span.high`` if all are held."""
+    """The first point of the span that no ball covers; a point beyond ``span.high`` if none."""
 
     def further(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         # A ball is open, so its right end is the next point that it does not hold: ask about that
@@ -81,7 +81,7 @@ def _stretch(balls: Balls, span: Span, point: jax.Array) -> tuple[jax.Array, jax
 
 
 def holes(balls: Balls, span: Span) -> jax.Array:
-    """How many points of the span no ball holds."""
+    """How many points of the span no ball covers."""
 
     def advance(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         point, count = state
@@ -94,7 +94,7 @@ def holes(balls: Balls, span: Span) -> jax.Array:
 
 
 def nth_hole_point(balls: Balls, span: Span, number: jax.Array) -> jax.Array:
-    """The point of the span that comes after ``number`` < :func:`holes` others that no ball holds."""
+    """The uncovered point of the span after ``number`` < :func:`holes` other uncovered ones."""
     # With a negative number nothing is looked for (and the result means nothing).
 
     def advance(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:

@@ -1,4 +1,4 @@
-"""The best gain if each request shows its means: fluid optima of a sample. Host, float64."""
+"""Fluid optima of a sample of requests whose means are known. Host, float64."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def optimum(
     gap: float = _EXACT,
     share: np.ndarray | None = None,
 ) -> FluidOptimum:
-    """max E r(x, k(x)) with E c(x, k(x)) ≤ b over rules k(x), mixed ones and rest too, by its dual
+    """max E r(x, k(x)) with E c(x, k(x)) ≤ b over (mixed) rules k(x), rest included, by its dual
 
     .. math:: \\min_{\\lambda \\ge 0}\\ \\langle\\lambda, b\\rangle + E_x \\max_k [r - \\langle\\lambda, c\\rangle]_+ .
 

@@ -20,7 +20,7 @@ _NO_END = 100_000  # exchanges: on the host it goes on until it has found the op
 
 
 class Mixture(NamedTuple):
-    """Play ``high`` with probability ``weight``, else ``low``; one arm is both, weight 1."""
+    """Choose ``high`` with probability ``weight``, else ``low``; a single arm is both, weight 1."""
 
     # f32[]: the optimum; −∞ if nothing is feasible (then high = low = the number of actions)
     value: jax.Array
@@ -204,7 +204,7 @@ def simplex(
     enters_at_all = xp.concatenate([xp.ones((*lead, m), bool), allowed], axis=-1)
 
     def entering(now: _Tableau) -> Any:
-        """The variable of the largest gain, or the first that gains where nothing moved."""
+        """The variable with the largest gain, or the first that gains after a degenerate step."""
         gain = now.rows[..., -1, :-1]
         better = enters_at_all & (gain < -small)
         largest = xp.min(xp.where(better, gain, 0), axis=-1)[..., None]
@@ -212,7 +212,7 @@ def simplex(
         return xp.min(xp.where(best, ids, never), axis=-1)
 
     def ratio_test(now: _Tableau, column: Any, original: Any) -> tuple[Any, Any]:
-        """(right side over what the entering variable takes of each row, ∞ for none; does it take?)."""
+        """(right side ÷ coefficient of the entering variable by row, or ∞; is it positive?)."""
         # A number of the column is a sum over the inverse of the basis: rounding leaves a share of
         # its largest terms, below which it is no number that a row may be divided by.
         inverse = xp.abs(now.rows[..., :-1, :m])
@@ -224,7 +224,7 @@ def simplex(
         return xp.where(takes, now.rows[..., :-1, -1] / xp.where(takes, column, 1), xp.inf), takes
 
     def exchange(now: _Tableau) -> _Tableau:
-        """One step: a variable enters the basis, and the one that is 0 first leaves it."""
+        """One step: a variable enters the basis, and the first to reach 0 leaves it."""
         enters = entering(now)
         at_end = enters == never
         is_entering = (ids == enters[..., None])[..., None, :]
@@ -321,5 +321,5 @@ def fluid_values(
 
 
 def solved(mu: np.ndarray, cost: np.ndarray, limit: np.ndarray, allowed: np.ndarray) -> Vertex:
-    """:func:`simplex` in float64, which goes on until it has found the optimum."""
+    """:func:`simplex` in float64, iterated until it has found the optimum."""
     return simplex(mu, cost, limit, allowed, xp=np, max_exchanges=_NO_END)

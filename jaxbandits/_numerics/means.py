@@ -1,4 +1,4 @@
-"""Means that depend on a context: what a world draws around, and what an oracle is given."""
+"""Means that depend on a context, for environments and for oracles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jaxbandits.core.pytrees import leaf, pytree
 
 
 class Means:
-    """Means of an arm, given what is known of a request. Leaves carry a leading instance axis.
+    """Means of an arm given the context of a request. Leaves carry a leading instance axis.
 
     Write :meth:`at`. What lies outside of [0, 1] is clipped by the world.
 

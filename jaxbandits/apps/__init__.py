@@ -1,6 +1,4 @@
-"""What is built on the simulator: the comparison of an arms file, the service, the command. Nothing
-else imports it.
-"""
+"""Applications of the simulator, imported by nothing else: comparison, live agent, command."""
 
 from jaxbandits._names import attach
 

@@ -24,14 +24,14 @@ _TITLE = "jaxbandits: a GPU-vectorised JAX simulator for budgeted and resource-c
 
 
 class Citation(str):
-    """BibTeX that an interactive session shows as it is to be pasted."""
+    """BibTeX that an interactive session shows ready to paste."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 def cite(policy: Policy | type[Policy] | str | Result | SweepResult | None = None) -> Citation:
-    """BibTeX of this package, and of the papers behind a policy or all that a result played.
+    """BibTeX of this package and of the papers of a policy, or of all policies of a result.
 
     Policies around other policies have the papers of both. What an entry lacks could not be read,
     and is not guessed.
@@ -98,7 +98,7 @@ def _software(version: str, code: str = "") -> str:
 
 @functools.cache
 def papers() -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    """Of each paper its key, its entry, and the classes that come from it."""
+    """The key, the entry and the classes of each paper."""
     text = (resources.files("jaxbandits") / "data" / "papers.bib").read_text(encoding="utf-8")
     blocks = re.findall(r"^% Policies: (.*)\n(@\w+\{(\w+),\n(?:  .*\n)*\})$", text, re.MULTILINE)
     return tuple((key, entry, tuple(names.split(", "))) for names, entry, key in blocks)

@@ -1,4 +1,4 @@
-"""What every room stands on: exact ticks, addressed draws, arm statistics, specs, the protocol.
+"""The core: exact ticks, addressed draws, arm statistics, specs, and the protocol.
 
 Authors of policies, environments and constraints import from here.
 """

@@ -12,7 +12,7 @@ from jaxbandits.core.ticks import Total
 
 
 class ArmStatistics(NamedTuple):
-    """What an index policy remembers of K arms. ``spread`` totals are None unless it asks for them.
+    """Statistics of K arms for index policies; ``spread`` totals are None unless requested.
 
     With d resources all that is of costs is ``[K, d]``, here and in :class:`Arms`. Where pulls
     weigh less than one, their number is a :class:`~jaxbandits.core.ticks.Total`.
@@ -26,7 +26,7 @@ class ArmStatistics(NamedTuple):
 
 
 class Arms(NamedTuple):
-    """float32 values that a score may read; all of one shape, elementwise (``[K]``, or any batch).
+    """The float32 values that a score may read, all of one shape: ``[K]``, or any batch of arms.
 
     ``reward_rest`` and ``cost_rest`` are n − Σr and n − Σc, taken in ticks before rounding: floats
     would cancel.
@@ -53,7 +53,7 @@ class Arms(NamedTuple):
 
 
 def beside(x: Any, axes: int) -> Any:
-    """``x`` with ``axes`` more axes of size 1 at the end: per arm, beside per resource."""
+    """``x`` with ``axes`` new axes of size 1 at the end, to combine per-arm and per-resource."""
     return x.reshape(x.shape + (1,) * axes)
 
 
@@ -74,7 +74,7 @@ def empty(arms: int, *, resources: int | None = None, spreads: bool = False) -> 
 def record(
     stats: ArmStatistics, arm: jax.Array, reward: jax.Array, cost: jax.Array
 ) -> ArmStatistics:
-    """Add a round's outcomes: scalars, or ``[L]`` of a set of distinct arms; ``cost`` ``[…, d]``."""
+    """Add a round's outcomes: scalars, or ``[L]`` for distinct arms; ``cost`` may be ``[…, d]``."""
     ids = jax.lax.iota(jnp.int32, stats.pulls.shape[0])
 
     def put(total: Total | None, x: jax.Array) -> Total | None:
@@ -90,7 +90,7 @@ def record(
 
 
 def together(stats: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
-    """The statistics of two disjoint sets of pulls as those of all."""
+    """The combined statistics of two disjoint sets of pulls."""
 
     def plus(a: Total | None, b: Total | None) -> Total | None:
         return None if a is None or b is None else ticks.plus(a, b)
@@ -100,7 +100,7 @@ def together(stats: ArmStatistics, more: ArmStatistics) -> ArmStatistics:
 
 
 def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
-    """The statistics if every open pull had brought its arm's current means, rounded to a tick."""
+    """The statistics as if every open pull had its arm's current means, rounded to a tick."""
     # An arm of which nothing is known yet is counted as the worst there may be, reward 0 and cost
     # 1: so that it is not flooded before the first answer.
     n = stats.pulls
@@ -120,7 +120,7 @@ def counted(stats: ArmStatistics, open: jax.Array) -> ArmStatistics:
 
 
 def mean_in_ticks(total: Total, n: Any) -> jax.Array:
-    """⌊total / n⌋ of each arm (and resource), 0 ≤ total ≤ n; an arm without pulls counts as of one."""
+    """⌊total / max(n, 1)⌋ of each arm (and resource), 0 ≤ total ≤ n."""
     if not isinstance(n, Total):
         return ticks.quotient(total, beside(jnp.maximum(n, 1), total.whole.ndim - n.ndim))
     axes = total.whole.ndim - n.whole.ndim

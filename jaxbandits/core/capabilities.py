@@ -1,4 +1,4 @@
-"""What an engine may rely on: a capability is a promise, and it counts only where it was made.
+"""Capabilities: promises on which engines rely, valid only for the class that makes them.
 
 A class declares a capability by a class attribute (``rests = True``). An engine that plays many rounds at once leans on
 it instead of calling the methods that it names. **It counts if the class that declares it is, or derives from, every
@@ -52,7 +52,7 @@ RESTS = Capability(
     "fall while the arm is not pulled)",
     within=True,
 )
-_UNSTEADY = "does not say for how long its arms stay the same"
+_UNSTEADY = "does not define (by `steady`) for how long its arms stay the same"
 STEADY = Capability("steady", ("admits", "status", "wanted"), _UNSTEADY, by_method=True)
 ADDRESSED = Capability(
     "addressed",
@@ -60,7 +60,7 @@ ADDRESSED = Capability(
         *("pull", "means", "outcome", "means_with", "start", "available", "open", "opening"),
         *("opens_next", "context", "spec"),
     ),
-    "does not give its outcomes by address (AddressedArms and Continuum do)",
+    "does not define its outcomes by address (AddressedArms and Continuum do)",
     fillable=("means", "outcome", "spec"),
 )
 ADDITIVE = Capability(
@@ -69,7 +69,7 @@ ADDITIVE = Capability(
 
 
 def why_not(owner: object, capability: Capability, among: type = object) -> str | None:
-    """Why ``owner``, to be of class ``among``, lacks the capability; None if it has it."""
+    """Why ``owner``, which must be an ``among``, lacks the capability; None if it has it."""
     declaring = _giving(type(owner), capability.name)
     declared = capability.by_method or getattr(owner, capability.name, False) is True
     if declaring is None or not declared or not isinstance(owner, among):
@@ -79,26 +79,26 @@ def why_not(owner: object, capability: Capability, among: type = object) -> str 
         open_ = method in capability.fillable and _is_abstract(declaring, method)
         if giving is not None and not issubclass(declaring, giving) and not open_:
             undoes = f"{giving.__name__} overrides {method} without declaring `{capability.name}`"
-            return f"{undoes} again ({declaring.__name__} declared it of its own)"
+            return f"{undoes} again ({declaring.__name__} declared it for its own methods)"
     for inner in _wrapped(owner):
         applies = capability.within or hasattr(inner, capability.name)
         if applies and (reason := why_not(inner, capability)) is not None:
-            return f"{type(owner).__name__} wraps what has it not: {reason}"
+            return f"{type(owner).__name__} wraps a part that lacks it: {reason}"
     return None
 
 
 def has(owner: object, capability: Capability) -> bool:
-    """Has ``owner`` the capability, and does it count?"""
+    """Whether ``owner`` has the capability and its declaration is valid."""
     return why_not(owner, capability) is None
 
 
 def undone(owner: object, capability: Capability) -> bool:
-    """Does ``owner`` declare a capability that does not count?"""
+    """Whether ``owner`` declares a capability, but the declaration is not valid."""
     return bool(getattr(owner, capability.name, False)) and not has(owner, capability)
 
 
 def forgotten(owner: object) -> str | None:
-    """What ``owner`` or its parts leave undefined: abstract methods, unset class attributes."""
+    """What ``owner`` or its parts do not define: abstract methods, class attributes."""
     cls = type(owner)
     noted = [vars(base).get("__annotations__", {}) for base in cls.__mro__]
     kinds = {name: str(kind) for of in noted for name, kind in of.items()}
@@ -110,16 +110,16 @@ def forgotten(owner: object) -> str | None:
 
 
 def own_method(owner: object, base: type, *methods: str) -> str | None:
-    """The first of these methods not inherited from ``base``: what replaces them misses it."""
+    """The first of these methods that ``owner`` does not inherit from ``base``, or None."""
     kind = type(owner)
     return next((x for x in methods if getattr(kind, x) is not getattr(base, x)), None)
 
 
 def played_by(engine: str, owner: object, base: type, *methods: str) -> str | None:
-    """Why an engine that replaces methods of ``base`` refuses ``owner``: it has its own."""
+    """Why an engine that replaces methods of ``base`` refuses ``owner``, which overrides them."""
     if (method := own_method(owner, base, *methods)) is None:
         return None
-    return f"{type(owner).__name__} has a method {method} of its own, which the {engine} engine would not call"
+    return f"{type(owner).__name__} overrides {method}, which the {engine} engine would not call"
 
 
 def _giving(cls: type, name: str) -> type | None:

@@ -1,4 +1,4 @@
-"""What turns a bad value into one clear line, and what this machine has.
+"""Checks of arguments with one-line errors, and this machine's cores and memory.
 
 What is checked is what will be played: parameters are float32 or int32 in a compiled program, and a
 number that would become another one there (∞, 0, the bound of its own range) is refused by name
@@ -35,7 +35,7 @@ _NEVER_REFUSED = 1 << 27  # bytes
 
 
 class InputError(ValueError):
-    """Input that cannot be used: an argument, a file or a cell of a file.
+    """Invalid input: an argument, a file or a cell of a file.
 
     The message is one line that names the argument, the value given and what it may be. Numbers
     and shapes that a docstring leaves out are one before anything is compiled; where nothing but
@@ -44,7 +44,7 @@ class InputError(ValueError):
 
 
 def bad(argument: str, value: object, may_be: str) -> InputError:
-    """The error "ARGUMENT: VALUE given; it must be MAY_BE", to be raised; ``value`` by its `repr`.
+    """An error "ARGUMENT: VALUE given; it must be MAY_BE" to raise; ``value`` is shown as `repr`.
 
     Example:
         >>> from jaxbandits.core import bad
@@ -55,7 +55,7 @@ def bad(argument: str, value: object, may_be: str) -> InputError:
 
 
 def refuse(argument: str, values: Any, wrong: Any, may_be: str) -> None:
-    """Raise :func:`bad` if ``wrong``; of an array for the first of the ``values`` that is."""
+    """Raise :func:`bad` if ``wrong``; for an array, about the first wrong one of the ``values``."""
     if np.any(wrong):
         if np.ndim(wrong) or getattr(values, "shape", None) == ():
             values = np.asarray(values)[wrong].flat[0].item()
@@ -70,20 +70,20 @@ def quoted(value: object, limit: int = 80) -> str:
 
 
 def brief(text: object, limit: int = 200) -> str:
-    """A message, or an exception of others, on one line of at most ``limit`` characters."""
+    """A message or exception on one line of at most ``limit`` characters."""
     text = line(" ".join(str(text).split()))
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 class CallError(InputError, TypeError):
-    """A call without an argument that it must have, or with one that it does not take."""
+    """A call with a missing argument, or with one that the function does not accept."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def door(function: F, name: str = "") -> F:
-    """``function``, which says in one line what it takes where it is called with something else."""
+    """``function`` with one-line errors for wrong arguments, which report what it accepts."""
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -99,7 +99,7 @@ def door(function: F, name: str = "") -> F:
 def refuse_misfit(
     function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any], name: str = ""
 ) -> None:
-    """Raise :class:`CallError` if these are no arguments of ``function``, called ``name``."""
+    """Raise :class:`CallError` if ``function``, called ``name``, rejects these arguments."""
     signature = inspect.signature(function)
     try:
         signature.bind(*args, **options)
@@ -112,7 +112,7 @@ def refuse_misfit(
 
 
 def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
-    """``value`` as float64, if it is numbers: of Python, NumPy, JAX or in lists; no booleans or masks."""
+    """``value`` as float64, if it is a number, an array or lists; no booleans or masked arrays."""
     refuse_traced(argument, value)
     try:
         # NumPy makes an object of a whole number beyond 64 bits.
@@ -151,7 +151,7 @@ def refuse_traced(argument: str, tree: Any) -> None:
 
 
 def number(argument: str, value: Any, may_be: str = "a number") -> float:
-    """``value`` as a float, if :func:`numbers` takes it and it is one number."""
+    """``value`` as a float, if it is a single number that :func:`numbers` accepts."""
     array = numbers(argument, value, may_be)
     if array.ndim:
         raise bad(argument, value, may_be)
@@ -175,7 +175,7 @@ def whole_number(
     maximum_text: str = "",
     may_also: str = "",
 ) -> int:
-    """``value`` as an int, if it is a whole number (no boolean) from ``minimum`` to ``maximum``.
+    """``value`` as an int, if it is an integer, not a boolean, from ``minimum`` to ``maximum``.
 
     The message writes ``maximum_text`` for ``maximum``, and says what the argument ``may_also`` be.
     """
@@ -202,7 +202,7 @@ def booleans(argument: str, value: Any) -> np.ndarray:
 
 
 def in_float32(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
-    """``value`` as float32, if no finite number becomes infinite there, and none but 0 becomes 0."""
+    """``value`` as float32, if no finite number becomes infinite, and only 0 becomes 0."""
     array = numbers(argument, value, may_be)
     with np.errstate(over="ignore", under="ignore"):
         cast = array.astype(np.float32)
@@ -217,7 +217,7 @@ _OUTSIDE = {"above": np.less_equal, "at_least": np.less, "at_most": np.greater}
 
 
 def as_played(name: str, value: Any, meta: Mapping[str, Any]) -> np.ndarray:
-    """A leaf's value as float32 or int32; InputError outside its range (:func:`leaf`)."""
+    """A leaf's value as float32 or int32; InputError if outside its range (:func:`leaf`)."""
     array = numbers(name, value)
     if array.size == 0:
         raise bad(name, value, "at least one number")
@@ -262,7 +262,7 @@ def called(owner: object, method: str, call: Callable[[], T]) -> T:
 
 
 def in_a_line(problem: BaseException) -> str:
-    """What went wrong, in a user's words where jax has only its own, and where."""
+    """What went wrong and where, with jax's messages put into a user's terms."""
     import jax
 
     text = brief(problem, 300)
@@ -270,7 +270,7 @@ def in_a_line(problem: BaseException) -> str:
     of_jax = jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError
     if of_many or isinstance(problem, of_jax):
         text = (
-            "it uses a value that is not known while it is traced as a Python number, in an `if` or in NumPy "
+            "it uses a traced value, which has no number yet, as a Python number, in an `if` or in NumPy "
             "(use jax.numpy, and jnp.where instead of `if`)"
         )
     frames = traceback.extract_tb(problem.__traceback__)
@@ -280,7 +280,7 @@ def in_a_line(problem: BaseException) -> str:
 
 
 def user_method(owner: object, method: str, problem: BaseException) -> str:
-    """The user's method as ``Class.name``: ``score``, say, if the engine called ``select``."""
+    """The user's method that failed, as ``Class.name``; ``score``, say, inside ``select``."""
     for frame, _ in traceback.walk_tb(problem.__traceback__):
         if _is_user_code(frame.f_code.co_filename):
             within, _, name = frame.f_code.co_qualname.rpartition(".")
@@ -291,7 +291,7 @@ def user_method(owner: object, method: str, problem: BaseException) -> str:
 
 
 def one_for_each_arm(owner: object, method: str, values: Any, shape: tuple[int, ...]) -> Any:
-    """``values``, if it is an array with one number for each arm: what ``owner.method`` must give."""
+    """``values``, if it is one number for each arm, which ``owner.method`` must return."""
     if getattr(values, "shape", None) == shape:
         return values
     kind = f"a {type(values).__name__}"
@@ -320,7 +320,7 @@ def cores() -> int:
 
 
 def part_of_cores(index: int, count: int) -> list[int]:
-    """The cores of one of ``count`` processes that share this one's; empty if unknown."""
+    """The cores for one of ``count`` processes that share this process's; empty if unknown."""
     if not hasattr(os, "sched_getaffinity"):
         return []
     usable = sorted(os.sched_getaffinity(0))
@@ -328,7 +328,7 @@ def part_of_cores(index: int, count: int) -> list[int]:
 
 
 def cpu_line(*starts: str) -> str:
-    """The first line that starts so of what Linux says of the processor; elsewhere nothing."""
+    """The first line of /proc/cpuinfo that starts so; elsewhere than on Linux empty."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             return next((line for line in lines if line.startswith(starts)), "")
@@ -338,20 +338,20 @@ def cpu_line(*starts: str) -> str:
 
 @functools.cache
 def processor() -> str:
-    """A hash of the kind of processor: code compiled on one kind may not run on another."""
+    """A hash of the processor's kind: code compiled for one kind may not run on another."""
     features = platform.machine(), platform.processor(), cpu_line("flags", "Features")
     return hashlib.sha256("".join(features).encode()).hexdigest()[:12]
 
 
 def available_memory() -> int:
-    """Bytes that this machine can still give, caches that it would drop included."""
+    """Bytes of free memory, including caches that the system would drop."""
     import psutil
 
     return psutil.virtual_memory().available
 
 
 def refuse_beyond_memory(argument: str, value: Any, size: float, free: int | None = None) -> None:
-    """Raise :class:`InputError` if a job needs more bytes than are free (default: memory)."""
+    """Raise :class:`InputError` if a job needs more bytes than are free (default: in memory)."""
     free = available_memory() if free is None else free
     if size > max(free, _NEVER_REFUSED):
         must = f"less: it would take {size / 2**30:.3g} GiB of memory, and {free / 2**30:.3g} GiB are free"

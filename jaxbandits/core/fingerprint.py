@@ -1,4 +1,4 @@
-"""What programs and sweeps are made of: the digest of what was traced.
+"""Digests of traced code, which identify programs and sweeps.
 
 jit keeps a program by its function, by shapes and by the structure of its arguments. A method of
 the user's reads more: globals, closures, attributes, files. It reads all of that while it is
@@ -34,11 +34,11 @@ _PACKAGE = Path(__file__).parents[1]
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, type(None))
 
 PROGRAM = jax.make_user_context()
-"""``with PROGRAM(digest):`` jax keeps programs, and traces of users' functions, by digest."""
+"""Inside ``with PROGRAM(digest):`` jax keys programs and jitted functions by digest too."""
 
 
 def hashable(value: Any) -> bool:
-    """Can it be part of a key, with all that it holds?"""
+    """Whether it, with all that it contains, can be part of a key."""
     try:
         hash(value)
     except TypeError:
@@ -47,7 +47,7 @@ def hashable(value: Any) -> bool:
 
 
 def exactly(value: Any) -> Hashable:
-    """A key equal only for the same value and type: 1, 1.0, True differ, and 0.0 and -0.0."""
+    """A key equal only for the same value and type: 1, 1.0 and True differ, also 0.0 and -0.0."""
     if isinstance(value, tuple):
         return type(value), *map(exactly, value)
     if isinstance(value, (float, np.generic)):
@@ -68,7 +68,7 @@ _first_contents: dict[type, tuple[tuple[int, ...], list[Any]]] = {}
 
 
 def is_users(owner: Any) -> bool:
-    """Whether any code in an object or its fields is not this package's, or was changed."""
+    """Whether an object or its fields contain code that is not this package's, or was patched."""
     # Objects may hold each other in a circle; those visited are kept, so that ids stay theirs.
     waiting, visited = [owner], dict[int, Any]()
     while waiting:
@@ -157,7 +157,7 @@ def _is_foreign(part: Any) -> bool:
 
 
 def bring_up_to_date(*owners: Any) -> None:
-    """Where code reads arrays of NumPy of 64 bits that were edited: write that into jax's copies."""
+    """Copy edits of 64-bit NumPy arrays that the code reads into jax's copies of them."""
     # jax keeps the copy of 32 bits for as long as any trace holds it, by the array's identity, and
     # each new trace would read the old numbers in it.
     for array in _arrays_read_by(owners):
@@ -301,7 +301,7 @@ def _look(owner: Any) -> dict[Any, Any]:
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``jax.jit``, whose program belongs to what was traced of a user's code; keywords are static."""
+    """``jax.jit`` that keys programs by the trace of the user's code; keywords are static."""
     # That is looked at once for each such object: who wants to know of later changes gives a copy.
 
     @functools.partial(jax.jit, static_argnums=0)
@@ -331,12 +331,12 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def digest(content: bytes) -> str:
-    """Of bytes, as text."""
+    """The digest of bytes, as text."""
     return hashlib.sha256(content).hexdigest()
 
 
 def digest_of_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
-    """Of arrays and what they are called: names, types, shapes and all numbers."""
+    """The digest of named arrays: names, types, shapes and all numbers."""
     hasher = hashlib.blake2b(digest_size=16)
     for name, array in arrays:
         x = np.ascontiguousarray(array)
@@ -345,11 +345,11 @@ def digest_of_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
 
 
 def digest_now() -> str:
-    """Of all source files of this package, as they are now."""
+    """The digest of all source files of this package, as they are now."""
     paths = {path.relative_to(_PACKAGE).as_posix(): path for path in _PACKAGE.rglob("*.py")}
     files = [(name, digest(path.read_bytes())) for name, path in sorted(paths.items())]
     return digest(repr(files).encode())
 
 
 package_digest = functools.cache(digest_now)
-"""The same, when it was first asked for: two checkouts may bear the same version."""
+"""The same, computed once: two checkouts may have the same version number."""

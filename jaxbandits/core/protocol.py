@@ -1,4 +1,4 @@
-"""The protocol: :class:`Environment`, :class:`Policy`, :class:`Constraint`, their messages.
+"""The protocol: :class:`Environment`, :class:`Policy`, :class:`Constraint` and their messages.
 
 Everything traced here is written for **one lane**: one run of one policy setting on one instance.
 The runner batches.
@@ -24,7 +24,7 @@ from jaxbandits.core.ticks import Total
 
 
 class Status(enum.IntEnum):
-    """How a lane ended."""
+    """How a lane (one run) ended."""
 
     RUNNING = 0
     EXHAUSTED = 1  # the budget is spent
@@ -36,11 +36,11 @@ class Status(enum.IntEnum):
 
 
 NEVER = np.int32(2**31 - 1)
-"""A round that does not come."""
+"""A round number that no run reaches."""
 
 
 class Outcome(NamedTuple):
-    """What the accountant sees of a round, in ticks. Policies never see it."""
+    """What the constraint sees of a round, in ticks. Policies never see it."""
 
     reward: jax.Array  # i32[]
     cost: jax.Array  # i32[], or i32[d] for d resources
@@ -63,7 +63,7 @@ class Ledger(NamedTuple):
 
 
 def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Ledger:
-    """Add ``outcome`` (of one round, or several summed) to the totals; the runner counts rounds.
+    """Add ``outcome``, of one round or summed over several, to the totals; not to ``rounds``.
 
     A pull that does not ``earn`` brings no reward (nor expected reward), but is paid for in full: a
     constraint that never pays more than is left must cap ``spent`` itself, as ``TotalBudget`` does.
@@ -93,7 +93,7 @@ def post(ledger: Ledger, outcome: Outcome, earns: jax.Array | bool = True) -> Le
 
 
 class View(NamedTuple):
-    """What the constraint and the environment let a policy know about the round to be decided.
+    """What the constraint and the environment reveal to a policy about the next round.
 
     ``available`` is always given where arms can be counted; only in a continuum there is none.
     """
@@ -107,14 +107,14 @@ class View(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """What a learner sees, in ticks: ``i32[]`` each; ``i32[L]`` for L arms; cost ``[…, d]``."""
+    """What a policy observes, in ticks: ``i32[]`` each; ``i32[L]`` for L arms; cost ``[…, d]``."""
 
     reward: jax.Array
     cost: jax.Array
 
 
 class Observation(NamedTuple):
-    """What a policy is told before it acts: what was played, what came of it, the next view.
+    """What a policy observes before it acts: its last action, the feedback, the next round's view.
 
     ``empty`` means that there is nothing to learn (first round, skipped round); the view is valid
     all the same. A policy with contexts learns from ``context`` and never from that of a view,
@@ -132,7 +132,7 @@ class Observation(NamedTuple):
 
 
 class _Fields(Shown):
-    """Takes no values until :func:`~jaxbandits.core.pytrees.pytree` has made its fields."""
+    """Accepts no values until :func:`~jaxbandits.core.pytrees.pytree` has made its fields."""
 
     def __repr__(self) -> str:
         return short(self)
@@ -156,7 +156,7 @@ Possible = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see Environment.ben
 
 
 def unknown(instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """A benchmark that nobody has worked out, as NaN."""
+    """An unknown benchmark, as NaN."""
     return np.full(clock.shape, np.nan)
 
 
@@ -165,7 +165,7 @@ Pulled = tuple[Pytree, Outcome, Any, jax.Array]
 
 
 class Environment(_Fields):
-    """A world of ``instances`` independent problems. Leaves carry a leading instance axis.
+    """An environment of ``instances`` independent problems. Leaves have a leading instance axis.
 
     Traced methods are written for one instance and read parameters by indexing: ``self.mean[arm]``,
     ``self.scale[()]``. (The runner puts a :class:`Row` in place of each leaf, so that only what is
@@ -175,7 +175,7 @@ class Environment(_Fields):
     @property
     @abstractmethod
     def spec(self) -> Any:
-        """A small static value that tells a policy what it will play (arms, limits, …)."""
+        """A small static value that describes the problem to a policy (arms, limits, …)."""
 
     @property
     def instances(self) -> int:
@@ -226,15 +226,15 @@ class Environment(_Fields):
 
     @property
     def resources(self) -> int | None:
-        """None for one cost (scalar), d for a cost vector ``[d]``: the spec's, if any."""
+        """None for one scalar cost, d for a cost vector ``[d]``, from the spec if it has one."""
         return getattr(self.spec, "resources", None)
 
     def check(self) -> None:
-        """Raise :class:`InputError` on bad parameters (concrete arrays); called once, first."""
+        """Raise :class:`InputError` for invalid parameters (concrete arrays), before a run."""
 
     @abstractmethod
     def start(self) -> Pytree:
-        """The environment's own state at round 1 (pull counts, for one)."""
+        """The environment's own state at round 1 (pull counts, for example)."""
 
     def available(self) -> jax.Array | None:
         """Arms of this instance, ``bool[K]`` (all), if there is ``spec.arms``; else None."""
@@ -242,15 +242,14 @@ class Environment(_Fields):
         return None if arms is None else jnp.ones((arms,), bool)
 
     def open(self, state: Pytree, round: jax.Array) -> jax.Array | None:
-        """Which arms may be pulled in this round, ``bool[K]``; None (default): all there are.
+        """Which arms may be pulled in this round, ``bool[K]``; None (default): all that exist.
 
-        ``state`` is the one before the pull. The runner tells policies only of arms that exist and
-        are open.
+        ``state`` is the one before the pull. Policies see only arms that exist and are open.
         """
         return None
 
     def opens_next(self, state: Pytree, round: jax.Array) -> jax.Array:
-        """The first later round in which a closed arm opens without pulls, ``i32[]``; or ``NEVER``.
+        """The next round in which a closed arm opens if nothing is pulled, ``i32[]``, or ``NEVER``.
 
         Asked where no arm is open, and by engines that play many rounds at once: too early is safe,
         too late is wrong.
@@ -259,11 +258,11 @@ class Environment(_Fields):
 
     @property
     def idle_rounds(self) -> int:
-        """Host: most rounds that may pass with no arm open; a lane may take that many more."""
+        """Host: the most rounds without an open arm, by which a lane may be longer."""
         return 0
 
     def context(self, key: jax.Array, round: jax.Array) -> jax.Array | None:
-        """What is known of this round's request: ``f32[d]``, a row an arm ``f32[K, d]``, or None.
+        """The context of this round: ``f32[d]``, or ``f32[K, d]`` with a row per arm; None: none.
 
         A pure function of the world's key and the round, which :meth:`pull` calls too;
         ``spec.context`` is its shape.
@@ -271,7 +270,7 @@ class Environment(_Fields):
         return None
 
     def refuses(self, action: Pytree) -> str | None:
-        """Host: None if actions of these shapes and types are valid, else what they must be."""
+        """Host: what actions must be if these shapes and types are invalid, else None."""
         return None
 
     def largest(self, action: Pytree) -> tuple[int, int]:
@@ -284,7 +283,7 @@ class Environment(_Fields):
 
     @abstractmethod
     def pull(self, state: Pytree, action: Pytree, key: jax.Array, round: jax.Array) -> Pulled:
-        """Play ``action``: (state, outcome for the accountant, learner's feedback, empty?)."""
+        """Take ``action``: (state, outcome for the constraint, policy's feedback, empty?)."""
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
         """Named final values of a lane, for the result."""
@@ -298,21 +297,20 @@ class Environment(_Fields):
         """
 
     def prices(self) -> np.ndarray | None:
-        """Host: costs that never vary, in ticks, int64 shaped as mean costs are, 0 where they do;
-        None: all may.
+        """Host: constant costs, int64 ticks shaped as mean costs; 0 if varying, None if all vary.
 
         Budgets are measured in them (:class:`~jaxbandits.TotalBudget`).
         """
         return None
 
     def listed_costs(self) -> np.ndarray | None:
-        """Host: all costs that occur, in ticks, int64 ``[instance, n(, d)]``; None: no list."""
+        """Host: all costs that can occur, in ticks, int64 ``[instance, n(, d)]``; None: no list."""
         return None
 
     def benchmarks(
         self, constraint: Constraint, clock: np.ndarray
     ) -> Mapping[str, Possible] | None:
-        """Host: what could have been gained by a ``clock`` of marks in units, ``[instance, mark]``.
+        """Host: what could have been earned; ``clock``: of marks in units, ``[instance, mark]``.
 
         None where means stay as they are: it is ``constraint.best_rate`` times the clock. Else
         functions by name, ``"moving"`` and ``"fixed"``, of the instance of each lane, ``[lane]``,
@@ -324,28 +322,28 @@ class Environment(_Fields):
 
 
 class Policy(_Fields):
-    """A learner. Its leaves are hyper-parameters, its methods pure in (state, key, observation).
+    """A policy: leaves are hyper-parameters, methods are pure functions of state, key, observation.
 
     Write :meth:`init`, :meth:`update` and :meth:`select`; :meth:`step` is their composition.
     ``key`` is the same in every round: draws are addressed by ``view.round`` (see
     :mod:`jaxbandits.core.streams`), so no key is ever split.
     """
 
-    plays: ClassVar[type]  # the Spec class of the environments it can play
+    plays: ClassVar[type]  # the Spec class of the environments in which it runs
 
     @property
     def most_rounds(self) -> int:
-        """Host: most rounds in which its numbers stay exact; more are refused. Default: all."""
+        """Host: the most rounds with exact numbers; longer runs are refused. Default: no limit."""
         return int(NEVER)
 
     def check(self, spec: Any) -> None:
-        """Raise :class:`InputError` on what leaf ranges cannot express; called before a run."""
+        """Raise :class:`InputError` for what leaf ranges cannot express; called before a run."""
 
     def warnings(self, environment: Environment) -> list[str]:
-        """Host: which hyper-parameters (``[setting, 1 or instance, …]``) do not fit the true world.
+        """Host: a line for each hyper-parameter that does not fit the true environment.
 
-        One line each; ``simulate`` warns and goes on. A policy is never told the truth, but its
-        user may want to know.
+        Their axes are ``[setting, 1 or instance, …]``; ``simulate`` warns and continues. A policy
+        never learns the truth, but its user may want to know.
         """
         return []
 
@@ -370,8 +368,8 @@ class Policy(_Fields):
     ) -> tuple[Pytree, Pytree]:
         """:meth:`select` while earlier pulls are open, ``open`` of each arm (``i32[K]``).
 
-        A policy that draws spreads by itself, since every round has draws of its own; one that
-        would choose the same arm again and again counts what is open in.
+        A policy that draws at random spreads its choices anyway; one that would choose the same
+        arm repeatedly should count the open pulls.
         """
         return self.select(state, key, view)
 
@@ -380,26 +378,26 @@ class Policy(_Fields):
     ) -> tuple[Pytree, Pytree]:
         """Learn from the last observation, then act: ``select ∘ update``.
 
-        This is the one place where an empty observation is kept from changing what was learnt.
+        This is the only place that prevents an empty observation from changing the state.
         """
         learnt = self.update(state, key, observation)
         state = select_tree(observation.empty, state, learnt)
         return self.select(state, key, observation.view)
 
     def status(self, state: Pytree) -> jax.Array:
-        """A :class:`Status` other than RUNNING ends the lane: CAPACITY where a growing set is full.
+        """A :class:`Status`; any but RUNNING ends the lane, such as CAPACITY for a full set.
 
-        Asked after :meth:`step`: the round in which it shows is neither played nor booked.
+        Checked after :meth:`step`: the round in which it appears is neither simulated nor booked.
         """
         return jnp.int32(Status.RUNNING)
 
     def summary(self, state: Pytree) -> dict[str, jax.Array]:
-        """Named final values of a lane, beside those of :meth:`Environment.summary`."""
+        """Named final values of a lane, in addition to those of :meth:`Environment.summary`."""
         return {}
 
 
 class Constraint(_Fields):
-    """The accountant: what a round costs, when a lane ends, what the clock is.
+    """A constraint: what a round costs, when a lane ends, what the clock is.
 
     Attributes:
         ends_with: the status of a lane at the end of the clock.
@@ -415,18 +413,18 @@ class Constraint(_Fields):
 
     @abstractmethod
     def prepare(self, environment: Environment) -> Constraint:
-        """Check the user's numbers and give the traced form: leaves ``[instance]``, money in ticks."""
+        """Check the user's numbers; return the traced form: leaves ``[instance]``, whole ticks."""
 
     @abstractmethod
     def end(self) -> Total:
-        """Where the clock ends."""
+        """The value of the clock at which runs end."""
 
     def audit(self) -> dict[str, Total]:
         """The constraint's own part of the ledger at the start."""
         return {}
 
     def view(self, ledger: Ledger) -> Total | None:
-        """What a policy may know of what is left."""
+        """What is left, as far as a policy may know it."""
         return None
 
     @abstractmethod
@@ -438,12 +436,12 @@ class Constraint(_Fields):
         """The time that this constraint measures: money, or rounds."""
 
     def ended(self, ledger: Ledger) -> jax.Array:
-        """Is this lane at its end? (At the end of the clock it is in any case.)"""
+        """Whether this lane has ended. (At the end of the clock it always has.)"""
         return ticks.reached(self.clock(ledger), self.end())
 
     @abstractmethod
     def expected_clock(self, ledger: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Host: the same for outcomes' conditional means, in ticks, for lanes of one instance.
+        """Host: the clock at conditional mean outcomes, in ticks, for lanes of one instance.
 
         Args:
             ledger: int64 accounts by name, ``[lane, mark]``: ``rounds``, and in ticks ``reward``,
@@ -453,7 +451,7 @@ class Constraint(_Fields):
 
     @abstractmethod
     def best_rate(self, reward: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """Host: best reward per unit of the clock, float64 ``[instance]``; leaves as prepared.
+        """Host: the best reward per unit of the clock, float64 ``[instance]``; leaves are prepared.
 
         Args:
             reward, cost: true means ``[instance, action(, resource)]``

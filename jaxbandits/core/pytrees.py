@@ -30,7 +30,7 @@ def leaf(
     core: int = 0,
     integer: bool = False,
 ) -> Any:
-    """A numeric hyper-parameter: a pytree leaf, a batch axis of a sweep, never a recompilation.
+    """A numeric hyper-parameter: a pytree leaf, which can be swept without recompiling.
 
     Args:
         default: the value if none is given.
@@ -87,7 +87,7 @@ class _Fixed:
     field_specifiers=(leaf, static, dataclasses.field), frozen_default=True, eq_default=False
 )
 def pytree(cls: type[T]) -> type[T]:
-    """Make ``cls`` a frozen dataclass that jax flattens: fields are leaves unless :func:`static`.
+    """Make ``cls`` a frozen dataclass and pytree; fields are leaves unless they are :func:`static`.
 
     For policies, environments and constraints alike.
 
@@ -106,7 +106,7 @@ def pytree(cls: type[T]) -> type[T]:
     for name in inspect.get_annotations(cls):
         default = getattr(vars(cls).get(name), "default", vars(cls).get(name))
         if not hashable(default):
-            may_be = "a default that nobody can change, such as a number or a tuple, or left out"
+            may_be = "an immutable default, such as a number or a tuple, or left out"
             raise bad(f"{cls.__name__}.{name}", default, may_be)
     try:
         node = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
@@ -141,14 +141,14 @@ _MOST_SHOWN = 12  # numbers of an array
 
 
 def short(self: Any) -> str:
-    """The class and its fields; of larger arrays how many numbers, and from where to where."""
+    """The class and its fields; of larger arrays the size and the range."""
     names = (field.name for field in dataclasses.fields(self))
     fields = (f"{name}={short_value(getattr(self, name))}" for name in names)
     return f"{type(self).__qualname__}({', '.join(fields)})"
 
 
 def short_value(value: Any) -> str:
-    """One field of :func:`short`. Tables (two axes and more) are in ticks, so they are not written out."""
+    """One field of :func:`short`; tables (two or more axes), which are in ticks, are not shown."""
     if isinstance(value, (list, tuple)) and len(value) > _MOST_SHOWN:
         return f"{type(value).__name__} of {len(value)}"
     if not hasattr(value, "dtype") or not getattr(value, "ndim", 0):
@@ -172,7 +172,7 @@ def select_tree(condition: jax.Array, yes: T, no: T) -> T:
 
 
 class Leaf(NamedTuple):
-    """A leaf of a policy, as :func:`walk` meets it."""
+    """A leaf of a policy, from :func:`walk`."""
 
     path: str  # where it is: ``rho``, or ``policy.rho`` of a nested policy
     name: str  # what messages call it: ``OmegaUCB.rho``
@@ -186,7 +186,7 @@ def leaf_fields(owner: Any) -> list[dataclasses.Field[Any]]:
 
 
 def check_static(owner: Any) -> None:
-    """Raise :class:`InputError` for a static field, of nested objects too, that has no hash."""
+    """Raise :class:`InputError` for a static field without a hash, also in nested objects."""
     for field in dataclasses.fields(owner):
         value = getattr(owner, field.name)
         if not field.metadata.get("static", False):
@@ -209,7 +209,7 @@ def walk(owner: Any, prefix: str = "") -> Iterator[Leaf]:
 
 
 def map_leaves(owner: T, change: Callable[[Leaf], Any], prefix: str = "") -> T:
-    """A policy with ``change(leaf)`` for the value of every leaf that :func:`walk` meets."""
+    """A policy with ``change(leaf)`` in place of the value of every leaf of :func:`walk`."""
     values = {}
     for field in leaf_fields(owner):
         value = getattr(owner, field.name)

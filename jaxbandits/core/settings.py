@@ -22,7 +22,7 @@ _DIGITS, _ALL_DIGITS = 6, 9  # of a number in a label; nine tell any two of floa
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """The settings of a policy, made once by :meth:`of` and carried to whoever needs them.
+    """The settings of a policy, checked and cast once by :meth:`of`.
 
     Attributes:
         policy: every leaf a read-only NumPy float32/int32 array ``[setting, 1 or instance,
@@ -39,7 +39,7 @@ class Settings:
 
     @classmethod
     def of(cls, policy: Policy | Settings, instances: int, spec: Any = None) -> Settings:
-        """A policy's settings, checked and cast; given settings are checked against ``spec`` only.
+        """A policy's settings, checked and cast; given settings are only checked against ``spec``.
 
         A leaf may have extra leading axes ``[setting]`` or ``[setting, instance]``. ``spec`` is for
         ``Policy.check``.
@@ -87,7 +87,7 @@ class Settings:
         return cls(map_leaves(shaped, fixed), count)
 
     def of_instances(self, rows: Sequence[int], arms: int | None = None) -> Settings:
-        """The same settings on some of the instances; of one value per arm, the first ``arms``."""
+        """The same settings on some instances; of per-arm values only the first ``arms``."""
 
         def part(leaf: Leaf) -> np.ndarray:
             x = leaf.value[:, list(rows)] if leaf.value.shape[1] > 1 else leaf.value
@@ -98,7 +98,7 @@ class Settings:
         return dataclasses.replace(self, policy=map_leaves(self.policy, part))
 
     def only(self, setting: int) -> Settings:
-        """The policy with this one of its settings."""
+        """The policy with only this setting."""
         policy = map_leaves(self.policy, lambda leaf: leaf.value[setting : setting + 1])
         return dataclasses.replace(self, policy=policy, count=1)
 
@@ -127,7 +127,7 @@ class Settings:
 
     @functools.cached_property
     def parameters(self) -> list[dict[str, Any]]:
-        """What each setting is: its class as ``policy``, and its parameters that are one number.
+        """A dict for each setting: its class as ``policy``, and its parameters that are one number.
 
         A parameter of a nested policy goes by its last name where that is unambiguous. Numbers are
         those of float32 in their shortest form: 0.3 is 0.3 and not 0.30000001.
@@ -152,7 +152,7 @@ class Settings:
 
 
 def refuse_twice(every: Sequence[Settings]) -> None:
-    """Raise :class:`InputError` if two settings are the same, as they are played (float32)."""
+    """Raise :class:`InputError` if two settings are equal in float32, in which they run."""
     seen = set()
     for settings in every:
         leaves, structure = jax.tree.flatten(settings.policy)
@@ -161,13 +161,13 @@ def refuse_twice(every: Sequence[Settings]) -> None:
         for n in range(settings.count):
             same = structure, tuple((x.shape[1:], (x[n] + 0).tobytes()) for x in leaves)
             if same in seen:
-                must = "there once (in float32, which is played)"
+                must = "given once (compared in float32)"
                 raise InputError(f"policies: {settings.labels[n]} given twice; it must be {must}")
             seen.add(same)
 
 
 def labels_of(every: Sequence[Settings]) -> tuple[tuple[str, ...], ...]:
-    """The labels of several policies' settings, no two alike: the later ones are numbered."""
+    """The labels of several policies' settings; repeated ones are numbered."""
     met = Counter[str]()
 
     def own(text: str) -> str:
@@ -184,7 +184,7 @@ def label(
     hidden: Sequence[str] = (),
     digits: int = _DIGITS,
 ) -> str:
-    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without a number only class and static fields."""
+    """A setting's name, e.g. ``OmegaUCB(rho=0.25)``; without ``number`` only static fields."""
     # The class is called ``name``, and ``hidden`` fields are left out. A class may say by
     # ``called`` what it makes of the name of the policy inside.
     if not name and (called := getattr(type(policy), "called", "")):
@@ -263,8 +263,9 @@ def parameter_path(policy: Policy, name: str) -> str:
     by_last = [path for path in paths if path.rsplit(".", 1)[-1] == name]
     fitting = [name] if name in paths else by_last
     if len(fitting) != 1:
-        may_be = f"one of {', '.join(paths)}" if paths else "left out"
-        raise bad("wrt", name, f"{may_be}, the parameters of {type(policy).__name__}")
+        kind, listed = type(policy).__name__, ", ".join(paths)
+        none = f"left out: {kind} has no parameters"
+        raise bad("wrt", name, f"one of {listed}, the parameters of {kind}" if paths else none)
     return fitting[0]
 
 
@@ -293,9 +294,9 @@ def real_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
 
 
 def positive_parameters(policy: Policy, wrt: Sequence[str]) -> tuple[str, ...]:
-    """Full names of scalar parameters that are above 0, so that their logarithm may be moved."""
+    """Full names of scalar parameters that are above 0, so that their logarithm exists."""
     paths = real_parameters(policy, wrt)
     for path in paths:
         if not (np.asarray(get(policy, path), np.float64) > 0).all():
-            raise bad(path, get(policy, path), "above 0 (its logarithm is moved)")
+            raise bad(path, get(policy, path), "above 0, since its logarithm is used")
     return paths

@@ -1,4 +1,4 @@
-"""What a policy may know of the world it will play: one small static value per kind of environment."""
+"""Specs: what a policy may know of its environment, a small static value of each kind."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from jaxbandits.core.checks import (
 )
 
 SKIP = -1
-"""The action of a round that is sat out, if the environment has one: nothing is played or paid."""
+"""The action that skips a round at no cost, in environments that allow it."""
 
 
 class Spec:
-    """What a policy may know of its world; your own: any frozen dataclass, with this base or not.
+    """What a policy may know of its environment. Your own spec may be any frozen dataclass.
 
     Attributes:
         resources: None for one cost (a scalar), d for a cost vector ``[d]``.
@@ -42,7 +42,7 @@ class Spec:
 
 @dataclasses.dataclass(frozen=True)
 class ContinuumSpec(Spec):
-    """What a policy for a continuum must know: an action is a point of [0, 1] (``f32[]``).
+    """The spec of a continuum: an action is a point of [0, 1] (``f32[]``).
 
     Example:
         >>> from jaxbandits.environments import ContinuumSpec
@@ -63,12 +63,12 @@ def point_of_ticks(point: jax.Array) -> jax.Array:
 
 @dataclasses.dataclass(frozen=True)
 class FiniteSpec(Spec):
-    """What a policy for finitely many arms must know.
+    """The spec of finitely many arms.
 
     Attributes:
         arms: K.
         resources, context: as in :class:`Spec`.
-        null_arm: True if arm number K may be played too: it gives and costs nothing (so does a
+        null_arm: True if arm number K may be pulled too: it earns and costs nothing (so does a
             skip, arm −1).
 
     Example:
@@ -84,7 +84,7 @@ class FiniteSpec(Spec):
 
     @property
     def may_skip(self) -> bool:  # type: ignore[override]
-        """May a policy skip a round? It may where there is a null arm."""
+        """Whether a policy may skip a round: if there is a null arm."""
         return self.null_arm
 
     @property
@@ -95,7 +95,7 @@ class FiniteSpec(Spec):
 
 @dataclasses.dataclass(frozen=True)
 class DelayedSpec(Spec):
-    """The spec of a world whose outcomes arrive later.
+    """The spec of an environment whose outcomes arrive later.
 
     Attributes:
         inner: the spec of the world itself.
@@ -120,17 +120,17 @@ class DelayedSpec(Spec):
 
     @property
     def context(self) -> tuple[int, ...] | None:  # type: ignore[override]
-        """The shape of a context, as the world inside has it."""
+        """The shape of a context, from the inner environment."""
         return self.inner.context
 
     @property
     def may_skip(self) -> bool:  # type: ignore[override]
-        """May a policy skip a round? Always."""
+        """Whether a policy may skip a round: always."""
         return True
 
     @property
     def budgets(self) -> int:
-        """d: one for each cost of the world, or for each group."""
+        """d, the number of budgets: one for each cost of the environment, or for each group."""
         return len(self.groups) if self.inner.resources is None else self.inner.resources
 
     def scope(self) -> np.ndarray:
@@ -142,13 +142,12 @@ class DelayedSpec(Spec):
 
 
 class Arrivals(NamedTuple):
-    """What a learner sees after a round: outcomes that arrived, in order, ``i32[M]``, and how many.
+    """What a policy observes after a round: the outcomes that arrived, in order, ``i32[M]`` each.
 
     Costs are ``[M, d]`` where there are several.
 
-    A request that is given up (``lost``) tells nothing; its cost stays what it may have been at
-    most. Each outcome comes with the context of the round in which it was decided, ``f32[M, …]``,
-    in a world that has contexts.
+    A lost request (``lost``) reveals nothing; its cost stays at its upper bound. With contexts,
+    each outcome has the context of the round in which it was decided, ``f32[M, …]``.
     """
 
     number: jax.Array  # i32[]
@@ -171,7 +170,7 @@ _GRID = 4097  # points on which a cost function is checked
 
 
 class PairAction(NamedTuple):
-    """What is played: an arm, and the limit that it may consume, as an index of ``spec.limits``."""
+    """The action: an arm, and the limit of its consumption as an index of ``spec.limits``."""
 
     arm: jax.Array  # i32[]
     limit: jax.Array  # i32[]
@@ -188,7 +187,7 @@ class CensoredFeedback(NamedTuple):
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class CensoredSpec(Spec):
-    """What a policy for censored arms must know. Usually made by :meth:`of`.
+    """The spec of censored arms. Usually made by :meth:`of`.
 
     Attributes:
         arms: n.
@@ -243,7 +242,7 @@ class CensoredSpec(Spec):
         return spec
 
     def check(self) -> None:
-        """Is this a problem that can be played?"""
+        """Refuse a problem that cannot be simulated."""
         whole_number("arms", self.arms, 1, 2**20 - 1, "2**20 - 1")
         if self.pairs > MOST_PAIRS:
             sizes = self.arms, len(self.limits)
@@ -313,7 +312,7 @@ class CensoredSpec(Spec):
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class RevealedSpec(CensoredSpec):
-    """The spec of a world that reveals censored consumption (:class:`RevealConsumption`)."""
+    """The spec of an environment that reveals censored consumption (:class:`RevealConsumption`)."""
 
 
 def _evaluated(name: str, function: CostFunction, x: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The address of every random draw.
+"""Addressed randomness: every draw is a pure function of its address.
 
 Nothing is threaded and nothing is stored: a draw is a pure function of where it stands. ``threefry2x32`` is pinned, so
 the same address gives the same bits on every jax version and device.
@@ -40,7 +40,7 @@ _Pair = tuple[jax.Array, jax.Array]
 
 
 class Role(enum.IntEnum):
-    """What a policy draws for. At most 256 roles; an arm id takes the lower 24 bits of the word.
+    """The purpose of a policy's draw, one of at most 256; the arm id has 24 bits of the same word.
 
     From ``USER`` = 34 to 63 they are for policies of one's own; the package takes those below and
     those above.
@@ -56,7 +56,7 @@ class Role(enum.IntEnum):
 
 
 class Domain(enum.IntEnum):
-    """Who draws: the world, the policy, or the maker of a run's world (its true means)."""
+    """The owner of a draw: the world, the policy, or the maker of a run's true means."""
 
     WORLD = 1
     POLICY = 2
@@ -76,10 +76,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def root_key(key: object) -> jax.Array:
-    """A user's key, checked, as a typed threefry key; a raw ``uint32[2]`` one with a warning."""
+    """A user's key, checked, as a typed threefry key; converts a raw ``uint32[2]`` and warns."""
     if _FORKED:
         raise RuntimeError(
-            "this process was forked after jax had started, and jax would wait here for ever; start processes by "
+            "this process was forked after jax had started, where jax would wait forever; start processes with "
             "multiprocessing.get_context('spawn') or 'forkserver'"
         )
     refuse_traced("key", key)
@@ -93,7 +93,7 @@ def root_key(key: object) -> jax.Array:
         return key
     words = np.asarray(key) if isinstance(key, (jax.Array, np.ndarray)) else None
     if words is not None and words.dtype == np.uint32 and words.shape == (2,):
-        converted = "a raw uint32 key was converted to a typed one"
+        converted = "key: a raw uint32 key was converted to a typed one"
         warnings.warn(f"{converted}; use jax.random.key(seed)", stacklevel=3)
         return jax.random.wrap_key_data(jnp.asarray(words), impl=_IMPL)
     raise bad("key", key, "a key, as jax.random.key(seed) makes")
@@ -105,7 +105,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 def threefry2x32_of(
     key: tuple[_Words, _Words], place: tuple[_Words, _Words]
 ) -> tuple[_Words, _Words]:
-    """Threefry2x32, a block cipher (20 rounds; Salmon et al., SC 2011), on uint32 of jax or NumPy.
+    """The threefry2x32 cipher (20 rounds; Salmon et al., SC 2011), elementwise on uint32 arrays.
 
     Written out so that it fuses with what surrounds it: jax's own rolls its rounds into a loop on
     CPU, which costs three times as much inside a scan. Tested against the published vectors and
@@ -133,7 +133,7 @@ def words(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> ja
 
 
 def once(x: jax.Array, y: jax.Array) -> _Pair:
-    """``x`` and ``y`` (uint32, of one shape), computed once and together on CPU; elsewhere as ever."""
+    """``x`` and ``y`` (uint32, of one shape), on CPU computed once and together; else unchanged."""
     # XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end: a
     # whole hash, for each word and for each reader. What a reduction ends with is stored instead,
     # here one over a pair whose other half is 0. On GPU such a reduction costs a warp for each
@@ -171,7 +171,7 @@ mlir.register_lowering(_once, mlir.lower_fun(_as_reduction, multiple_results=Tru
 
 
 def at(key: jax.Array, first: jax.Array | int, second: jax.Array | int) -> jax.Array:
-    """A new key at that address, for more than 64 bits, or for :mod:`jax.random`."""
+    """A key at that address, for more than 64 bits or for :mod:`jax.random`."""
     return jax.random.wrap_key_data(words(key, first, second), impl=_IMPL)
 
 
@@ -186,14 +186,14 @@ def lane_key(root: jax.Array, instance: jax.Array | int, replicate: jax.Array | 
 
 
 def domain_key(lane: jax.Array, domain: Domain) -> jax.Array:
-    """The world's, the policy's or the means' own key in a lane."""
+    """The key of the world, the policy or the means in a lane."""
     return at(lane, 0, int(domain))
 
 
 def lane_words(
     root: np.ndarray, instance: np.ndarray, replicate: np.ndarray, domain: Domain | np.ndarray
 ) -> np.ndarray:
-    """Host: :func:`domain_key` of many lanes, ``u32[lane, 2]``; of domains ``[domain, 1]`` one more axis."""
+    """Host: :func:`domain_key` of many lanes, ``u32[lane, 2]``; domains ``[domain, 1]`` add an axis."""
     ids = instance.astype(np.uint32), replicate.astype(np.uint32)
     key = threefry2x32_of((root[:1], root[1:]), ids)
     place = np.zeros(1, np.uint32), np.asarray(domain, np.uint32)
@@ -214,7 +214,7 @@ def priorities(word: jax.Array, arms: int) -> jax.Array:
 
 
 def priority(word: jax.Array, arm: jax.Array) -> jax.Array:
-    """The place of each ``arm`` (ids, any shape) in the random order of ``word``."""
+    """The position of each ``arm`` (ids, any shape) in the random order given by ``word``."""
     # The finaliser of MurmurHash3: a further arm changes no other arm's value, and one hash a round
     # serves ties among any number of arms.
     x = word ^ (arm.astype(jnp.uint32) * jnp.uint32(0x9E3779B9))
@@ -247,7 +247,7 @@ def below(word: jax.Array, n: jax.Array | int) -> jax.Array:
 
 
 def available_arm(word: jax.Array, available: jax.Array) -> jax.Array:
-    """An arm drawn uniformly among those that exist, ``i32[]``; K, which is no arm, if none does.
+    """An arm drawn uniformly among the existing ones, ``i32[]``; K if there is none.
 
     Args:
         word: ``u32[]``, e.g. one of :func:`policy_words`.

@@ -1,4 +1,4 @@
-"""Users' tables of arms: numbers in range, shapes that fit, and no more arms than addresses hold."""
+"""Checks of users' tables of arms: ranges, shapes, and the number of arms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_IN_A_SET = 127  # their sum is one int32 of ticks
 
 
 def is_arm(action: Any) -> bool:
-    """Is this one array of signed whole numbers?"""
+    """Whether this is one array of signed integers."""
     return getattr(action, "dtype", None) in (np.int32, np.int64)
 
 
@@ -54,7 +54,7 @@ def alike(axes: tuple[int, ...], may_be: str, **values: Any) -> list[np.ndarray]
 
 
 def fits(name: str, shape: tuple[int, ...]) -> None:
-    """Are there addresses for tables of this shape ``[instance, K]``?"""
+    """Refuse tables ``[instance, K]`` with more arms than addresses can hold."""
     may_be = f"at most {MOST_ARMS}: an arm's id is 24 bits of an address"
     refuse(name, f"{shape[-1]} arms", shape[-1] > MOST_ARMS, may_be)
 
@@ -65,7 +65,7 @@ def ticks32(units: np.ndarray) -> np.ndarray:
 
 
 def check_unit(name: str, values: np.ndarray, *, rows: bool = False) -> None:
-    """Raise :class:`InputError` for a value outside [0, 1], or (of ``rows``: a mean) below half a tick."""
+    """Refuse values outside [0, 1], or positive ones (``rows``: means) below half a tick."""
     refuse(name, values, ~((values >= 0) & (values <= 1)), "finite and in [0, 1]")
     in_ticks, amounts = ticks.from_units(values), values
     if rows:
@@ -81,14 +81,14 @@ def presence(present: Any, shape: tuple[int, ...]) -> np.ndarray:
         raise InputError(f"present: shape {exists.shape} given; it must be {shape} or {shape[1:]}")
     exists = np.broadcast_to(exists, shape)
     if (exists.sum(-1) < 1).any():
-        raise InputError("present: an instance without arms given; each must have one at least")
+        raise InputError("present: an instance without arms given; each must have at least one")
     return exists
 
 
 def tables(
     prefix: str, reward: Any, cost: Any, present: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Checked (reward, cost, presence), ``[instance, K]``; absent arms bring 0 and cost 1."""
+    """Checked (reward, cost, presence), ``[instance, K]``; absent arms have reward 0 and cost 1."""
     r, c = numbers(f"{prefix}_reward", reward), numbers(f"{prefix}_cost", cost)
     several = c.ndim == 3 and r.shape == c.shape[:2]
     if (not several and (r.shape != c.shape or r.ndim not in (1, 2))) or 0 in c.shape:
@@ -97,7 +97,7 @@ def tables(
         raise InputError(f"{prefix}_reward, {prefix}_cost: {given}; {must}")
     r, c = np.atleast_2d(r), np.atleast_2d(c)
     resources = c.shape[-1] if several else 1
-    may_be = f"of at most {MOST_RESOURCES}: 8 bits of an address tell them"
+    may_be = f"at most {MOST_RESOURCES}: a resource's number is 8 bits of an address"
     refuse(f"{prefix}_cost", f"{resources} resources", resources > MOST_RESOURCES, may_be)
     fits(f"{prefix}_reward, {prefix}_cost", r.shape)
     exists = presence(present, r.shape)

@@ -1,4 +1,4 @@
-"""Arms that consume a resource under a limit: the censored bandit, its cost functions and its laws."""
+"""The censored bandit: arms that consume a resource under a limit; cost functions and laws."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ class Constant:
 
 @pytree
 class CensoredArms(CountedArms):
-    """n arms; one picks an arm and a limit τ ∈ 𝓜 and sees (R, C) if C ≤ τ, else only "exceeded".
+    """n arms: choose an arm and a limit τ ∈ 𝓜, and observe (R, C) if C ≤ τ, else only "exceeded".
 
-    A round gains (R − c(C))·1{C ≤ τ} − λ(τ)·1{C > τ}; this is the reward of the accountant, its
-    mean is v_{i,τ}. What is spent is min(C, τ), in units of τ_max. Event ``censored`` counts rounds
+    A round earns (R − c(C))·1{C ≤ τ} − λ(τ)·1{C > τ}; this is the booked reward, and its mean is
+    v_{i,τ}. What is spent is min(C, τ), in units of τ_max. Event ``censored`` counts rounds
     that exceeded their limit. The outcome (R, C) of the n-th pull of an arm is one draw, whatever
-    the limit: policies that choose other limits meet the same world. :meth:`values` counts pairs:
+    the limit: policies that choose other limits face the same world. :meth:`values` counts pairs:
     pair p is arm p // m with limit p % m.
 
     Make one with :func:`~jaxbandits.environments.copula_arms`,
@@ -194,11 +194,11 @@ class CensoredArms(CountedArms):
 
 @pytree
 class RevealConsumption(AroundWorld):
-    """The same arms, but a censored round reveals its consumption (up to "above τ_max"), which
-    feedback (1) of the paper does not allow.
+    """Censored arms whose censored rounds reveal their consumption, against the paper's (1).
 
-    Only ``RCUCB(survival="literal")`` and its relatives need it. Other policies may play here too
-    and use none of it. A result from here says ``RevealConsumption`` in ``about.environment``.
+    It is revealed up to "above τ_max". Only ``RCUCB(survival="literal")`` and its relatives need
+    it; other policies may run here too. A result has ``RevealConsumption`` in
+    ``about.environment``.
 
     Example:
         >>> import jaxbandits as jb
@@ -240,7 +240,7 @@ _RHO_BITS = 15
 
 
 class Marginal(Protocol):
-    """A distribution on the real line, such as ``scipy.stats.beta(2, 3)`` or ``scipy.stats.lognorm(1.0)``."""
+    """A distribution on the real line, such as ``scipy.stats.beta(2, 3)``."""
 
     def ppf(self, q: Any) -> Any:
         """The quantile function of the law."""

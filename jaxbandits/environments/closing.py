@@ -1,4 +1,4 @@
-"""Arms that close: by stock, by money of their own, by a schedule of rounds."""
+"""Arms that close: when sold out, when their own money is spent, or by a schedule of rounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_ROUND = 2**30
 
 
 class Sold(NamedTuple):
-    """What a world with purses counts."""
+    """The state of arms with their own money: pulls and money spent."""
 
     pulls: jax.Array  # i32[K]
     spent: Total  # [K]
@@ -35,17 +35,17 @@ class Sold(NamedTuple):
 
 @pytree
 class Stocked(AddressedArms, AroundWorld):
-    """Arms with a limited number of pulls, a budget of their own, or open only in some rounds.
+    """Arms with a limited number of pulls, their own budgets, or a schedule of open rounds.
 
     Arm k is open in round t if
 
     .. math:: n_k < m_k, \\qquad c_k(1) + \\dots + c_k(n_k) < b_k, \\qquad \\text{and the schedule says so for } t.
 
-    The runner tells policies of open arms only (``view.available``), and a pull of a closed one
-    ends the lane as INVALID. A closed arm keeps its statistics. Where no arm is open the round
-    passes: nothing is played or paid, the clock of rounds goes on. Where none will open again the
-    lane ends with the status CLOSED. With a null arm (``WithNullArm(Stocked.of(…))``) the policy
-    rests instead. Where nothing closes, these are the bits of the world inside.
+    Policies see only open arms (``view.available``), and a pull of a closed one
+    ends the lane as INVALID. A closed arm keeps its statistics. If no arm is open the round passes:
+    nothing is pulled or paid, and the clock of rounds continues. If none will open again the lane
+    ends with the status CLOSED. With a null arm (``WithNullArm(Stocked.of(…))``) the policy rests
+    instead. If nothing closes, the bits are those of the inner world.
 
     Build one with :meth:`of`. ``regret`` is against the best that can be bought
     (:meth:`benchmarks`).
@@ -86,7 +86,7 @@ class Stocked(AddressedArms, AroundWorld):
         at: Any = (),
         last_pull: str = "counts",
     ) -> Self:
-        """Limits for a world's arms: one at least.
+        """Limit a world's arms; at least one limit must be given.
 
         Args:
             world: arms whose outcomes are addressed, such as
@@ -105,14 +105,14 @@ class Stocked(AddressedArms, AroundWorld):
         kind, is_table = type(world).__name__, isinstance(world, RequestTable)
         base, *methods = (RequestTable, "open") if is_table else (AddressedArms, "open", "opening")
         closes = not isinstance(world, base) or own_method(world, base, *methods) is not None
-        must = "arms that never close, addressed ones or a RequestTable"
+        must = "arms that never close: addressed arms, such as FiniteArms, or a RequestTable"
         refuse("world", kind, closes, must)
         shape = world.instances, world.spec.arms
         untold = np.shape(world.values()[0]) != shape
-        must = "one that tells the means of each of its arms, such as FiniteArms"
+        must = "one that states the means of each of its arms, such as FiniteArms"
         refuse("world", kind, untold, must)
         if pulls is None and money is None and shown is None:
-            raise InputError("pulls, money, shown: none given; one of them must be")
+            raise InputError("pulls, money, shown: none given; at least one must be given")
         stock = _per_arm("pulls", np.inf if pulls is None else pulls, shape)
         wrong = (stock < 0) | (np.isfinite(stock) & (stock != np.rint(stock)))
         refuse("pulls", stock, wrong, "whole numbers of at least 0, or infinity: no limit")
@@ -139,7 +139,7 @@ class Stocked(AddressedArms, AroundWorld):
 
     @property
     def addressed(self) -> bool:  # type: ignore[override]
-        """True if no arm has its own money: then pulls and the round decide who is open."""
+        """True if no arm has its own money: then pulls and the round determine the open arms."""
         return self.purse is None and getattr(self.arms, "addressed", False)
 
     @property
@@ -159,7 +159,7 @@ class Stocked(AddressedArms, AroundWorld):
         one_of("last_pull", self.last_pull, LAST_PULLS)
         several = self.purse is not None and self.spec.resources is not None
         given = f"a world of {self.spec.resources} costs"
-        refuse("money", given, several, "given where an arm has one cost")
+        refuse("money", given, several, "left out unless an arm has one cost")
 
     def available(self) -> jax.Array:
         return self.arms.available()
@@ -171,7 +171,7 @@ class Stocked(AddressedArms, AroundWorld):
         return self.arms.outcome(key, arm, n)
 
     def opening(self, arm: jax.Array, n: jax.Array, round: jax.Array) -> jax.Array:
-        """By stock and schedule; what a purse says is asked by :meth:`open`."""
+        """By stock and schedule; :meth:`open` also checks an arm's own money."""
         open_ = n < self.stock[arm]
         return open_ if self.starts is None else open_ & self.shown[self._part(round), arm]
 
@@ -187,7 +187,7 @@ class Stocked(AddressedArms, AroundWorld):
         return jnp.sum((self.starts[:] <= round).astype(jnp.int32), dtype=jnp.int32) - 1
 
     def opens_next(self, state: Any, round: jax.Array) -> jax.Array:
-        """First round of a later schedule part that opens an arm now closed, not sold out."""
+        """The first round of a later part that opens an arm which is closed but not sold out."""
         if self.starts is None:
             return jnp.int32(NEVER)
         pulls = state if self.purse is None else state.pulls
@@ -226,7 +226,7 @@ class Stocked(AddressedArms, AroundWorld):
         return Sold(pulls, spent), outcome, Feedback(reward, cost), empty
 
     def most(self, constraint: Constraint, instance: int = 0) -> float:
-        """Host: the most an instance can earn by a constraint's end (:meth:`benchmarks`)."""
+        """Host: the most that an instance can earn by a constraint's end (:meth:`benchmarks`)."""
         ready = constraint.prepare(self)
         end = ticks.to_units(ticks.join(jax.tree.map(np.asarray, ready.end())))[:, None]
         value = self.benchmarks(ready, end)["moving"]
@@ -251,7 +251,7 @@ class Stocked(AddressedArms, AroundWorld):
         return np.where(purse < 2**30 * ticks.ONE, np.minimum(limit, pulls), limit)
 
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
-        """Host: the most that could be bought, by the tangent of V at a mark.
+        """Host: the most that could be earned, from the tangent of V at a mark.
 
         ``"moving"``: the value of
 
@@ -387,7 +387,7 @@ def _by_round(
 def exchanges(
     length: np.ndarray, reward: np.ndarray, cost: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(λ, money, segment) of exchanges for a dearer arm over segments ``[S]``, the best λ first."""
+    """(λ, money, segment) of exchanges for a costlier arm in segments ``[S]``, best λ first."""
     # They start at the cheapest arm and go along the upper hull of (cost, reward), ``[S, K]``.
     rows, now = np.arange(len(length)), np.lexsort((-reward, cost))[:, 0]
     steps = []

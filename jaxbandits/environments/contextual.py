@@ -1,4 +1,4 @@
-"""Worlds where each request has a context, given before the decision, that sets the means."""
+"""Environments where each request has a context, seen before the decision, that sets the means."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ class ContextLaw:
 
     @abstractmethod
     def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
-        """The context of this round; ``key`` is for contexts alone, the same in every round."""
+        """The context of this round; ``key`` is for contexts only, the same in every round."""
 
     def check(self) -> None:
-        """Raise :class:`InputError` on impossible parameters."""
+        """Raise :class:`InputError` for invalid parameters."""
 
     def table(self) -> np.ndarray | None:
         """Host: all contexts, equally likely, ``[instance, N, …]``; None (default): endless."""
@@ -93,7 +93,7 @@ class _Normals(ContextLaw):
             whole_number("arms", self.arms, 1, _MOST_FEATURES - 1)
 
     def normals(self, clip: float, key: jax.Array, round: jax.Array) -> jax.Array:
-        """Standard normals cut off at ±``clip``, feature i of arm k at (round, i/2 + 2¹⁶ k)."""
+        """Standard normals clipped at ±``clip``, feature i of arm k at (round, i/2 + 2¹⁶ k)."""
         arms = self.arms or 1
         block = jax.lax.iota(jnp.uint32, (self.d + 1) // 2)
         place = block[None, :] | (jax.lax.iota(jnp.uint32, arms)[:, None] << 16)
@@ -106,7 +106,7 @@ class _Normals(ContextLaw):
 
 @pytree
 class Gaussian(_Normals):
-    """Independent standard normal features, cut off at ±``clip``.
+    """Independent standard normal features, clipped at ±``clip``.
 
     Args:
         d: how many.
@@ -159,7 +159,7 @@ class UnitSphere(_Normals):
 
 @pytree
 class Rows(ContextLaw):
-    """Rows of a table, such as the features of logged requests, in an order of their own.
+    """Rows of a table, such as the features of logged requests, in a given order.
 
     Args:
         features: ``[N, d]``, or ``[N, K, d]`` with a row for each arm; use :meth:`of`.
@@ -205,13 +205,13 @@ class ContextualArms(CountedArms):
     """K arms whose mean reward and mean costs depend on the context of the round.
 
     Build one with :meth:`linear`, :meth:`logistic` or :meth:`of`. The context is a function of
-    (world's key, round), an outcome of (world's key, round, arm): the same arm for the same request
-    brings the same outcome, so all policies meet the same requests. Means are rounded to ticks, and
-    what is rounded *is* the mean.
+    (world's key, round), an outcome of (world's key, round, arm): the same arm gives the same
+    outcome for the same request, so all policies face the same requests. Means are rounded to
+    ticks; the rounded value *is* the mean.
 
-    ``regret`` is against who sees the contexts and knows all means, ``fixed_regret`` against the
-    best mixture that sees no context, below 0 for a policy that makes use of them
-    (:meth:`benchmarks`). Played round by round.
+    ``regret`` is against an oracle that sees the contexts and knows all means, ``fixed_regret``
+    against the best mixture that ignores contexts, so it may be below 0 (:meth:`benchmarks`).
+    Simulated round by round.
 
     Args:
         reward, cost: :class:`Means`; outside of [0, 1] they are clipped (:meth:`clipped` says how
@@ -258,7 +258,7 @@ class ContextualArms(CountedArms):
         arms: int | None = None,
         present: Any = None,
     ) -> ContextualArms:
-        """With mean functions that you write.
+        """Arms with your own mean functions.
 
         Args:
             reward, cost, contexts, noise, resources: see the class.
@@ -302,7 +302,7 @@ class ContextualArms(CountedArms):
         resources: int | None = None,
         present: Any = None,
     ) -> ContextualArms:
-        """Means 1 / (1 + exp(−θ₀ − ⟨θ, x⟩)); arguments as of :meth:`linear`.
+        """Means 1 / (1 + exp(−θ₀ − ⟨θ, x⟩)); arguments as for :meth:`linear`.
 
         Example:
             >>> import jaxbandits as jb
@@ -378,14 +378,14 @@ class ContextualArms(CountedArms):
         return np.where(exists, reward, np.nan), np.where(exists[..., None], cost, np.nan)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means over contexts: exact for a table, else over a fixed sample of 2¹⁴ contexts."""
+        """Means over contexts: exact for a table, else from a fixed sample of 2¹⁴ contexts."""
         reward, cost = (x.mean(axis=1) for x in self.sampled())
         return reward, cost if self.resources is not None else cost[..., 0]
 
     def clipped(self, samples: int = SAMPLE) -> np.ndarray:
-        """Host: the share of pairs (context, arm) of which a mean was clipped, ``[instance]``.
+        """Host: the share of (context, arm) pairs whose mean was clipped, ``[instance]``.
 
-        There the world is not what its means say.
+        Their means are not those of the formula.
 
         Example:
             >>> import jaxbandits as jb
@@ -406,10 +406,10 @@ class ContextualArms(CountedArms):
             + E_x \\max_k\\,[r(x, k) - \\langle\\lambda, c(x, k)\\rangle]_+, \\qquad b = B/T,
 
         less that of the best mixture at the mean rewards and costs. T·OPT bounds what any policy
-        can gain that does not overspend. With money alone as the clock, ρ* with :math:`E_x \\max_k
-        (r - \\rho^* c) = 0`, every request served, less the ratio of the best arm: a policy gains
-        at most ρ*(B + 1). A right to skip would make that the best ratio of any request, to be
-        waited for for ever: so rounds are needed beside it.
+        can earn that does not overspend. With money alone as the clock, ρ* with :math:`E_x \\max_k
+        (r - \\rho^* c) = 0`, every request served, less the ratio of the best arm: a policy earns
+        at most ρ*(B + 1). If it could skip, it could wait forever for the request with the best
+        ratio, so skipping requires a limit on rounds.
 
         Args:
             constraint: as :func:`~jaxbandits.simulate` takes it: a :class:`~jaxbandits.Horizon`, an
@@ -437,7 +437,7 @@ class ContextualArms(CountedArms):
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
         """Host: ``"moving"`` with contexts, ``"fixed"`` without, see :meth:`value_of_context`.
 
-        Both grow evenly with the clock. NaN under a constraint of one's own. Of a law without end
+        Both grow linearly with the clock. NaN under a user's constraint. For a law without end
         they are those of 2¹⁴ contexts, with their standard errors ``"moving_error"`` and
         ``"fixed_error"``.
         """
@@ -461,7 +461,7 @@ def _fitting(
 
 
 def sample_contexts(world: ContextualArms, rounds: jax.Array) -> jax.Array:
-    """Contexts ``f32[N, …]`` of the sample of a law without end, of one instance."""
+    """Sampled contexts ``f32[N, …]`` of a law that is not a table, for one instance."""
     key = streams.at(jax.random.key(_SAMPLE_KEY, impl="threefry2x32"), _CONTEXTS, 0)  # type: ignore[arg-type]
     return jax.vmap(world.contexts.draw, in_axes=(None, 0))(key, rounds)
 

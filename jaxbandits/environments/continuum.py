@@ -1,4 +1,4 @@
-"""Arms in [0, 1]: functions, the families of the B-Zoom paper, and bids in logged auctions."""
+"""Continua of arms, [0, 1]: functions, the B-Zoom paper's families, and bids in logged auctions."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def cost_valley(centre: Any, lam: Any) -> Continuum:
 
 @remembered
 def reward_hill(centre: Any, peak: Any = 0.2, cost: Any = 0.5) -> Continuum:
-    """Table 2: Bernoulli rewards, μ_r(x) = peak · exp(−500(x − x̃)²), and one cost without noise.
+    """Table 2: Bernoulli rewards, μ_r(x) = peak · exp(−500(x − x̃)²), and a constant cost.
 
     Args:
         centre: x̃ in [0, 1], ``[instance]``.
@@ -122,7 +122,7 @@ _FINER = 3  # times that the neighbourhood of the best point is looked at 16 tim
 
 
 def points(instances: int) -> np.ndarray:
-    """The grid on which functions are checked and the best point is sought, ``[instance, point]``."""
+    """The grid for checking functions and finding the best point, ``[instance, point]``."""
     return np.broadcast_to(np.linspace(0, 1, _CELLS + 1), (instances, _CELLS + 1))
 
 
@@ -164,7 +164,7 @@ _SLACK = 2e-3  # of a slope: what float32 differences on the grid may be off
 
 
 class Visited(NamedTuple):
-    """The points played last, each with its outcomes' address; slots are reused in turn."""
+    """The most recent points, each with the address of its outcomes; slots are reused in turn."""
 
     point: jax.Array  # i32[C]: ticks; −1: none
     since: jax.Array  # i32[C]: the round in which the point was first played
@@ -190,9 +190,9 @@ class Points(Environment):
 class Continuum(Points):
     """Every point x of [0, 1] is an arm with mean reward μ_r(x) and mean cost μ_c(x) in [0, 1].
 
-    The n-th outcome of a point that was first played in round t is one address (t, n), with one
+    The n-th outcome of a point that was first pulled in round t is one address (t, n), with one
     uniform for the reward and one for the cost. The ``remembered`` points that were new last are
-    counted so; one that was forgotten and is played again is new. Build one with :meth:`of`. Points
+    counted so; one that was forgotten and is pulled again is new. Build one with :meth:`of`. Points
     are used to a resolution of 2⁻²⁴.
     """
 
@@ -273,7 +273,7 @@ class Continuum(Points):
         For policies of finitely many arms on a grid, and for the leap engine. The worlds differ: an
         outcome belongs to (arm, pull) there and to the round here.
         """
-        must = "Bernoulli() (play OnPoints(policy, points) on the continuum itself)"
+        must = "Bernoulli() (or use OnPoints(policy, points) on the continuum itself)"
         for name, noise in (("reward_noise", self.reward_noise), ("cost_noise", self.cost_noise)):
             refuse(name, noise, not isinstance(noise, Bernoulli), must)
         x = numbers("points", points).astype(np.float32)
@@ -327,13 +327,13 @@ class Continuum(Points):
         mean_reward: jax.Array,
         mean_cost: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
-        """(reward, cost) in ticks of pull ``n`` + 1 of a point first played at ``since``."""
+        """(reward, cost) in ticks of pull ``n`` + 1 of a point first pulled at ``since``."""
         words = streams.words(key, since, n)
         reward = self.reward_noise.outcome(mean_reward, words[0])
         return reward, self.cost_noise.outcome(mean_cost, words[1])
 
     def check(self) -> None:
-        """On a grid: values in [0, 1], or an error; slopes at most as stated, or a warning."""
+        """Check on a grid: an error if values leave [0, 1], a warning if slopes exceed bounds."""
         whole_number("remembered", self.remembered, 1, 4096)
         self.reward_noise.check()
         self.cost_noise.check()
@@ -408,12 +408,12 @@ _MOST_PRICES = 1 << 14
 
 @pytree
 class LoggedAuctions(Points):
-    """Auctions drawn from a log: the arm is the bid, which wins if the market price is not above it.
+    """Auctions drawn from a log: an arm is a bid, which wins if it is at least the market price.
 
     A point x of [0, 1] is the whole bid low + ⌊x (high − low + 1)⌋ (at most ``high``). A win costs
-    the market price and brings the logged reward (a click, or its predicted probability); a loss
-    costs and brings nothing. Costs are in units of the highest price. Round t draws the same
-    auction whoever bids. Build one with :meth:`of`.
+    the market price and earns the logged reward (a click, or its predicted probability); a loss
+    costs and earns nothing. Costs are in units of the highest price. Round t draws the same auction
+    for every policy. Build one with :meth:`of`.
     """
 
     price: ArrayLike = leaf(integer=True)  # i32[I, R]: market prices, whole units
@@ -438,7 +438,7 @@ class LoggedAuctions(Points):
 
         Args:
             price: market price of every auction, whole numbers from 0 to 16383, ``[R]``.
-            reward: what winning it brings, in [0, 1], ``[R]``. (Scale a predicted probability by
+            reward: what winning it earns, in [0, 1], ``[R]``. (Scale a predicted probability by
                 its largest value.)
             low, high: the range of bids, whole numbers; by default 0 and the highest price.
             top: the price that costs 1; default the highest price or bid.
@@ -475,7 +475,7 @@ class LoggedAuctions(Points):
         return ()
 
     def bid(self, point: jax.Array) -> jax.Array:
-        """The whole bid of a point of [0, 1]."""
+        """The bid, a whole number, of a point of [0, 1]."""
         width = self.high[()] - self.low[()] + 1
         return jnp.minimum(self.low[()] + (((to_ticks(point) >> 8) * width) >> 16), self.high[()])
 
@@ -492,7 +492,7 @@ class LoggedAuctions(Points):
         return state, outcome, Feedback(reward, cost), jnp.bool_(False)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means of every whole bid; NaN beyond an instance's range."""
+        """Means of every bid; NaN outside of an instance's range."""
         low, high = np.asarray(self.low), np.asarray(self.high)
         bids = np.arange(int(low.min()), int(high.max()) + 1)
         inside = (bids >= low[:, None]) & (bids <= high[:, None])

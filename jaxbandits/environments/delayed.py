@@ -24,7 +24,7 @@ NEVER = np.int32(1 << 30)  # rounds: no run is that long
 
 
 class DelayLaw:
-    """A law of delays; leaves carry a leading instance axis, as an environment's do.
+    """A distribution of delays; leaves have a leading instance axis, as an environment's do.
 
     Example:
         >>> import jaxbandits as jb
@@ -39,10 +39,10 @@ class DelayLaw:
 
     @abstractmethod
     def delay(self, word: jax.Array, round: jax.Array) -> jax.Array:
-        """The delay of the request of this round, ``i32[]`` from 0 to ``NEVER``, by 32 random bits."""
+        """The delay of this round's request, ``i32[]`` from 0 to ``NEVER``, from 32 random bits."""
 
     def check(self) -> None:
-        """Raise :class:`InputError` on impossible parameters."""
+        """Raise :class:`InputError` for invalid parameters."""
 
 
 @pytree
@@ -64,7 +64,7 @@ class FixedDelay(DelayLaw):
 
 @pytree
 class Batched(DelayLaw):
-    """Batches of ``size`` rounds: a decision sees all outcomes of earlier batches, none of its own.
+    """Batches of ``size`` rounds: decisions see all outcomes of earlier batches, none of their own.
 
     Args:
         size: a whole number from 1 on.
@@ -87,7 +87,7 @@ class Batched(DelayLaw):
 
 @pytree
 class TableDelay(DelayLaw):
-    """P(delay = j) ∝ ``weights[j]``; with probability ``lost`` the outcome never comes.
+    """P(delay = j) ∝ ``weights[j]``; with probability ``lost`` the outcome never arrives.
 
     Cut to multiples of 2⁻²⁴, as all chances are.
 
@@ -117,7 +117,7 @@ class TableDelay(DelayLaw):
 
     @classmethod
     def geometric(cls, mean: float, lost: float = 0.0, instances: int = 1) -> Self:
-        """P(delay = j) ∝ (mean/(1 + mean))ʲ, cut where less than 2⁻²⁴ is left; a mean to 1,000."""
+        """P(delay = j) ∝ (mean/(1 + mean))ʲ, cut off below 2⁻²⁴; the mean is at most 1,000."""
         refuse("mean", mean, not 0 <= mean <= 1000, "from 0 to 1000")
         q = mean / (1 + mean)
         length = 1 if q == 0 else int(np.ceil(24 * np.log(2) / -np.log(q))) + 1
@@ -137,7 +137,7 @@ _LAST = np.int32(2**31 - 1)
 
 
 class Waiting(NamedTuple):
-    """Requests under way, ``i32[room]`` each; costs ``[room, d]`` where there are several."""
+    """Open requests, ``i32[room]`` each; ``[room, d]`` for several costs."""
 
     due: jax.Array  # the round after which it is told; 0: nobody's place
     round: jax.Array
@@ -148,7 +148,7 @@ class Waiting(NamedTuple):
 
 
 class DelayedState(NamedTuple):
-    """The world's own state, and the requests whose outcomes are on their way."""
+    """The state of the inner world, and the open requests."""
 
     world: Pytree
     waiting: Waiting
@@ -156,26 +156,26 @@ class DelayedState(NamedTuple):
 
 @pytree
 class Delayed(AroundWorld):
-    """Arms whose outcomes arrive later: paid for at once, seen by the policy when they arrive.
+    """Arms whose outcomes arrive later: costs are paid at once, the policy sees them on arrival.
 
-    The cost is charged in the round in which an arm is played. Reward *and* cost reach the learner
+    The cost is charged in the round in which an arm is pulled. Reward *and* cost reach the policy
     together, after a delay of whole rounds: statistics have one count for both, and a cost that is
     known at once beside a reward that is late would bias their ratio. Arrivals come in the order of
     the rounds in which they are due, then of those in which they were decided. The delay of the
     request of round t, if arm k serves it, is a function of (key, t, k).
 
-    An action is an arm, or −1 for a skip, a round without a request (``event:skips``). What the
-    learner sees is an :class:`~jaxbandits.core.specs.Arrivals`; wrap a policy for
-    :class:`FiniteSpec` as ``InFlight(policy)`` to play it.
+    An action is an arm, or −1 for a skip, a round without a request (``event:skips``). The policy
+    observes :class:`~jaxbandits.core.specs.Arrivals`; wrap a policy for :class:`FiniteSpec` as
+    ``InFlight(policy)``.
 
     Args:
         environment: a world of finitely many arms, of one cost or of several.
         law: the delay, default none.
         room: how many requests may be open at once; one more ends the lane with
             ``Status.CAPACITY``.
-        arrivals: M, how many are told after one round at most; more wait, in order. Default: all.
-        patience: after how many rounds an outcome that has not come is given up, and told as lost
-            (``event:lost``). Default: never; what never comes then holds its place for ever.
+        arrivals: M, the most outcomes that arrive after one round; others wait. Default: no limit.
+        patience: after how many rounds a missing outcome is reported as lost (``event:lost``).
+            Default: never; an outcome that never arrives then keeps its place in ``room`` forever.
         groups: the arms that each of several budgets pays for, None for all: the one cost becomes a
             vector ``[d]``, for :class:`~jaxbandits.Renewing`. A world of several costs has a budget
             for each, and no groups.
@@ -204,16 +204,16 @@ class Delayed(AroundWorld):
 
     @property
     def resources(self) -> int:
-        """The number of costs of the world, or of groups, each with a cost of its own."""
+        """The number of costs of the inner world, or of groups, each with its own cost."""
         return self.spec.budgets
 
     def check(self) -> None:
         inner = self.environment.spec
         wrong = not isinstance(inner, FiniteSpec) or inner.null_arm
-        refuse("environment", inner, wrong, "a world of finitely many arms and no null arm")
+        refuse("environment", inner, wrong, "one with finitely many arms and no null arm")
         grouped = any(group is not None for group in self.groups)
         several = inner.resources is not None and self.groups != (None,)
-        must = f"(None,): the world has {inner.resources} costs, each with a budget"
+        must = f"(None,): the world has {inner.resources} costs, each with its own budget"
         refuse("groups", self.groups, several, must)
         super().check()
         self.law.check()
@@ -275,7 +275,7 @@ class Delayed(AroundWorld):
         return after, outcome, arrivals, arrivals.number == 0
 
     def summary(self, state: DelayedState) -> dict[str, jax.Array]:
-        """The summary of the world, and how many requests are ``open``."""
+        """The summary of the inner world, and the number of ``open`` requests."""
         open_ = jnp.sum((state.waiting.due > 0).astype(jnp.int32), dtype=jnp.int32)
         return self.environment.summary(state.world) | {"open": open_}
 
@@ -302,7 +302,7 @@ class Delayed(AroundWorld):
 
 
 def delay_words(key: jax.Array, round: jax.Array, arm: jax.Array) -> jax.Array:
-    """The delay of ``round`` on ``arm``: 64 random bits, ``u32[2]``, by the world's ``key``."""
+    """64 random bits, ``u32[2]``, for the delay of ``round`` and ``arm``; ``key``: the world's."""
     return streams.words(streams.at(key, _DELAYS, 0), round, arm)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Worlds that change: segments of rounds, each a world of its own, and means that move by a law.
+"""Changing environments: segments of rounds, each an environment, and paths of means.
 
 A draw keeps its address (arm, n): the same uniform, sent through the law of the round's segment. So
 all policies meet the same world, and a change of the means changes no other draw.
@@ -45,16 +45,16 @@ class _Now:
 
 @pytree
 class Piecewise(AroundWorld):
-    """Means that change at given rounds: each segment of rounds has an environment of its own.
+    """Means that change at given rounds: each segment of rounds has its own environment.
 
     Build one with :meth:`of` from whole worlds, or with :meth:`bernoulli` from a table of means,
-    such as the paths of :mod:`jaxbandits.environments.drift` make it. The last segment has no end.
-    The n-th pull of an arm is one address whatever the segment: the same uniform, sent through the
-    law of the round. With one segment it plays that world's own bits.
+    such as the paths of :mod:`jaxbandits.environments.drift`. The last segment has no end. The n-th
+    pull of an arm has one address in every segment: the same uniform, with the law of the round.
+    With one segment the bits are those of that world.
 
-    A result's ``regret`` is against one who knows the means of every round and whose pulls cost as
-    much on average, ``fixed_regret`` against the best arm of all the run (:meth:`benchmarks`).
-    Played round by round: nothing that changes with the round can be leapt.
+    A result's ``regret`` is against an oracle that knows the means of every round and whose pulls
+    cost as much on average, ``fixed_regret`` against the best arm of the whole run
+    (:meth:`benchmarks`). Simulated round by round: the leap engine needs constant means.
 
     Args:
         segments: the worlds, leaves ``[instance, segment, …]``; an instance's arms stay the same.
@@ -99,7 +99,7 @@ class Piecewise(AroundWorld):
     def bernoulli(
         cls, mean_reward: Any, mean_cost: Any, at: Any = None, every: int | None = None
     ) -> Self:
-        """Rewards and costs 0 or 1 whose means are a table, one row for each segment.
+        """Bernoulli rewards and costs whose means are a table with a row for each segment.
 
         Args:
             mean_reward: μ^r in [0, 1], ``[segment, K]`` or ``[instance, segment, K]``.
@@ -163,7 +163,7 @@ class Piecewise(AroundWorld):
         return jax.tree.map(lambda row: _Now(row, segment), self.segments)
 
     def segment(self, round: jax.Array) -> jax.Array:
-        """The segment that a round lies in, ``i32[]``: the last that has begun, found by halving."""
+        """The segment that contains a round, ``i32[]``, by bisection."""
         low, high = jnp.int32(0), jnp.int32(self.starts.shape[0] - 1)
         for _ in range((self.starts.shape[0] - 1).bit_length()):
             middle = (low + high + 1) // 2
@@ -190,18 +190,18 @@ class Piecewise(AroundWorld):
         return self._at(self.segment(round)).pull(state, action, key, round)
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """The most that an action brings in any segment on average, and the least that it costs.
+        """The largest mean reward and the smallest mean cost of an action over all segments.
 
-        What is built on these (the cap of rounds) holds in all segments. No regret is: see
+        They bound quantities such as the cap on rounds. Regret does not use them: see
         :meth:`benchmarks`.
         """
         reward, cost = self._tables()
         return reward.max(axis=1), cost.min(axis=1)
 
     def benchmarks(self, constraint: Constraint, clock: np.ndarray) -> Mapping[str, Possible]:
-        """Host: the most that could be gained with what the pulls of a lane cost on average.
+        """Host: the most that could be earned for what the pulls of a lane cost on average.
 
-        ``"moving"``: by one who knows the means of every round. For a horizon :math:`\\sum_{t \\le
+        ``"moving"``: by an oracle that knows every round's means. For a horizon :math:`\\sum_{t \\le
         T} \\max_k \\mu^r_k(t)`. For money the value V(x) of the linear program
 
         .. math:: \\max_{j,\\,n \\ge 0} \\sum_{s,k} n_{sk}\\, \\mu^r_{sk} \\quad\\text{with}\\quad
@@ -279,7 +279,7 @@ class Piecewise(AroundWorld):
         return values
 
     def best_schedule(self, constraint: Constraint) -> tuple[np.ndarray, np.ndarray]:
-        """Host: what ``"moving"`` plays at V(B), for :class:`~jaxbandits.policies.Schedule`.
+        """Host: the schedule of ``"moving"`` at V(B), for :class:`~jaxbandits.policies.Schedule`.
 
         From which round on, and which arm: ``[1, instance, change]`` each. The constraint as
         :func:`~jaxbandits.simulate` takes it: a :class:`~jaxbandits.Horizon`, or a
@@ -452,8 +452,10 @@ def linear(first: Any, last: Any, steps: int) -> np.ndarray:
 
 
 def sinusoidal(low: Any, high: Any, steps: int, period: float, phase: Any = 0.0) -> np.ndarray:
-    """Means that swing between ``low`` and ``high``: step j has :math:`\\tfrac{l+h}{2} +
-    \\tfrac{h-l}{2} \\sin 2\\pi(j/\\text{period} + \\text{phase})`.
+    """Means that oscillate between ``low`` and ``high``.
+
+    Step j has mean
+    :math:`\\tfrac{l+h}{2} + \\tfrac{h-l}{2} \\sin 2\\pi(j/\\text{period} + \\text{phase})`.
 
     Args:
         low, high: ``[K]`` or ``[instance, K]``.
@@ -476,7 +478,7 @@ def sinusoidal(low: Any, high: Any, steps: int, period: float, phase: Any = 0.0)
 def random_walk(
     key: jax.Array, start: Any, size: float, steps: int, low: float = 0.0, high: float = 1.0
 ) -> np.ndarray:
-    """Means that walk by steps uniform in [−size, size], reflected at ``low`` and ``high``.
+    """Random walks of means with steps uniform in [−size, size], reflected at ``low`` and ``high``.
 
     The step is addressed by (key, instance, step, arm): longer walks, more arms or instances change
     none of the others.

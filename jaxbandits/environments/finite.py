@@ -66,7 +66,7 @@ def _steps_of(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @pytree
 class BernoulliLaw(Law):
-    """Independent 0/1 reward and cost: r = 1 iff U < μ^r, exact since μ is in whole ticks."""
+    """Independent rewards and costs of 0 or 1: r = 1 iff U < μ^r, exact since μ is whole ticks."""
 
     reward: ArrayLike = leaf()  # i32[I, K]: μ^r in ticks
     cost: ArrayLike = leaf()  # i32[I, K]
@@ -125,7 +125,7 @@ def _quantile(knots: Any, arm: jax.Array, word: jax.Array) -> jax.Array:
 
 @pytree
 class RowsLaw(Law):
-    """Resampled rows of a real log, reward and cost drawn together: one uniform picks the row."""
+    """Rows of a real log, reward and cost resampled together: one uniform chooses the row."""
 
     reward: ArrayLike = leaf()  # i32[I, K, R] ticks
     cost: ArrayLike = leaf()  # i32[I, K, R], or [I, K, R, d]
@@ -143,7 +143,7 @@ class RowsLaw(Law):
 
 @pytree
 class ClickLaw(Law):
-    """Clicks: a conversion or none, and the price of the click, independent.
+    """Clicks: a conversion or none and, independently, the price of the click.
 
     Reward :math:`w \\cdot [U < p]`. Cost, if :math:`V < q`, a whole number of ticks drawn uniformly
     from :math:`m - h, \\dots, m + h` (mean m exactly), else 0. With q = 1 every click is paid; with
@@ -172,7 +172,7 @@ class ClickLaw(Law):
 
 @pytree
 class WeightedRowsLaw(Law):
-    """Rows (reward, cost) of a real log with their probabilities; one uniform picks the row."""
+    """Rows (reward, cost) of a real log with probabilities; one uniform chooses the row."""
 
     reward: ArrayLike = leaf()  # i32[I, K, R] ticks
     cost: ArrayLike = leaf()  # i32[I, K, R]
@@ -190,7 +190,7 @@ class WeightedRowsLaw(Law):
 def drawn_row(
     cumulative: Callable[[jax.Array], jax.Array], rows: int, word: jax.Array
 ) -> jax.Array:
-    """The row that a word draws where P(row <= j) is ``cumulative(j)``, in ticks."""
+    """The row that a random word selects, where P(row <= j) is ``cumulative(j)``, in ticks."""
     uniform = streams.uniform_ticks(word)
     low, high = jnp.int32(0), jnp.int32(rows - 1)
     # By halving: the first row that U does not reach.
@@ -223,7 +223,7 @@ def quarter_thresholds(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class CountedArms(Environment):
-    """K arms, one of them in a round; the state is the arms' pull counts, ``i32[K]``."""
+    """K arms, one pulled in each round; the state is the arms' pull counts, ``i32[K]``."""
 
     def refuses(self, action: Any) -> str | None:
         return refuses_but_one_arm(action)
@@ -247,15 +247,15 @@ def arm_words(key: jax.Array, n: jax.Array, arm: jax.Array, costs: int) -> jax.A
 
 
 class AddressedArms(CountedArms):
-    """K arms whose n-th outcome of arm k is a pure function of (key, k, n), for the leap engine.
+    """K arms; outcome n of arm k is a pure function of (key, k, n), as the leap engine requires.
 
     Write ``spec``, :meth:`means`, :meth:`outcome` and :meth:`values`. The state is the arms' pull
     counts, ``i32[K]``.
 
     Attributes:
         addressed: True if :meth:`pull` does what :meth:`means` and :meth:`outcome` say, and no
-            more: engines that play many rounds at once call these instead. A class that overrides
-            any of it is played round by round, unless it declares this again (see
+            more: engines that simulate many rounds at once call these instead. A class that
+            overrides any of it runs round by round, unless it declares this again (see
             :mod:`jaxbandits.core.capabilities`).
     """
 
@@ -263,16 +263,16 @@ class AddressedArms(CountedArms):
 
     @abstractmethod
     def means(self, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(mean reward, mean cost) of an arm, in ticks; cost −1: it cannot be played."""
+        """(mean reward, mean cost) of an arm, in ticks; cost −1: it cannot be pulled."""
 
     @abstractmethod
     def outcome(self, key: jax.Array, arm: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(reward, cost) in ticks of the pull of ``arm`` that comes after ``n`` earlier ones."""
+        """(reward, cost), in ticks, of the pull of ``arm`` after ``n`` earlier ones."""
 
     def opening(self, arm: jax.Array, n: jax.Array, round: jax.Array) -> jax.Array | None:
-        """Is the arm open in this round, after ``n`` pulls of it, ``bool[]``? None: always.
+        """Whether the arm is open in this round after ``n`` pulls of it, ``bool[]``; None: always.
 
-        :meth:`open` asks it of every arm; whoever closes arms says :meth:`opens_next`, too.
+        :meth:`open` calls it for every arm; a class with closed arms defines :meth:`opens_next` too.
         """
         return None
 
@@ -283,7 +283,7 @@ class AddressedArms(CountedArms):
         return jax.vmap(self.opening, in_axes=(0, 0, None))(arms, state, round)  # type: ignore[arg-type]
 
     def available(self) -> jax.Array:
-        """The arms of which no mean cost is −1."""
+        """The arms without a mean cost of −1."""
         arms = jax.lax.iota(jnp.int32, self.spec.arms)
         return jax.vmap(lambda arm: jnp.all(self.means(arm)[1] >= 0))(arms)
 
@@ -300,13 +300,13 @@ class AddressedArms(CountedArms):
 class FiniteArms(AddressedArms):
     """K arms with rewards and costs in [0, 1], independent and identically distributed over pulls.
 
-    The n-th pull of an arm is one address (see :mod:`jaxbandits.core.streams`): all policies meet
+    The n-th pull of an arm is one address (see :mod:`jaxbandits.core.streams`): all policies face
     the same table of outcomes. Build one with :meth:`bernoulli`, :meth:`generalised_bernoulli`,
     :meth:`beta` or :meth:`empirical`; instances with fewer arms than the widest are padded, and an
     absent arm changes no bit.
 
     An action is an arm (``i32[]``) or a set of L distinct arms (``i32[L]``): one round, L pulls,
-    one entry for the accountant.
+    booked together.
     """
 
     law: Law = leaf()
@@ -318,7 +318,7 @@ class FiniteArms(AddressedArms):
 
     @classmethod
     def bernoulli(cls, mean_reward: Any, mean_cost: Any, present: Any = None) -> Self:
-        """Rewards and costs 0 or 1 with the given means.
+        """Rewards and costs of 0 or 1 with the given means.
 
         Args:
             mean_reward: μ^r in [0, 1], ``[K]`` or ``[instance, K]``. Rounded to ticks: the instance
@@ -342,7 +342,7 @@ class FiniteArms(AddressedArms):
     def generalised_bernoulli(
         cls, reward_weights: Any, cost_weights: Any, present: Any = None
     ) -> Self:
-        """Outcomes 0, ¼, ½, ¾, 1, probabilities proportional to five weights each, ``[..., K, 5]``."""
+        """Outcomes 0, ¼, ½, ¾, 1, probabilities proportional to five weights ``[..., K, 5]``."""
         may_be = "[K, 5] or [instance, K, 5]"
         rw, cw = alike((2, 3), may_be, reward_weights=reward_weights, cost_weights=cost_weights)
         refuse("reward_weights, cost_weights", rw.shape, rw.shape[-1] != 5, may_be)
@@ -413,7 +413,7 @@ class FiniteArms(AddressedArms):
         return cls(RowsLaw(reward, cost, rows), *means, present)
 
     def take(self, instances: Sequence[int], arms: int | None = None) -> FiniteArms:
-        """Some of the instances, cut to the first ``arms`` columns: no present arm lies beyond."""
+        """Some of the instances, with the first ``arms`` columns, which must hold their arms."""
         rows = np.asarray(instances)
         cuts = arms is not None and np.asarray(self.present)[rows, arms:].any()
         refuse("arms", arms, cuts, f"enough for each present arm of instances {list(instances)}")
@@ -435,7 +435,7 @@ class FiniteArms(AddressedArms):
         return bound, bound
 
     def check(self) -> None:
-        """Means are whole ticks, and every instance has an arm: what a table made by hand may lack."""
+        """Check that means are whole ticks and that every instance has an arm."""
         must = "int32 ticks of 2**-24, as FiniteArms.bernoulli(...) makes them"
         for name in ("mean_reward", "mean_cost"):
             kind = np.asarray(getattr(self, name)).dtype
@@ -510,7 +510,7 @@ def _with_axes(table: np.ndarray, ndim: int) -> np.ndarray:
 
 
 def listed(costs: Any, resources: int) -> np.ndarray | None:
-    """Costs ``[instance, …]`` as ``[instance, n(, d)]``; None where there are too many to look at."""
+    """Costs ``[instance, …]`` as ``[instance, n(, d)]``; None if there are too many to check."""
     table = np.asarray(costs, np.int64)
     end = table.ndim - resources
     return None if table[0].size > 2**17 else table.reshape(len(table), -1, *table.shape[end:])
@@ -525,12 +525,12 @@ def refuses_but_one_arm(action: Any) -> str | None:
 
 
 class AroundWorld(Environment):
-    """Wraps another environment, :attr:`world`, and forwards what it does not define. Write ``spec`` and ``pull``."""
+    """A wrapper that forwards to :attr:`world`. Subclasses define ``spec`` and ``pull``."""
 
     @property
     @abstractmethod
     def world(self) -> Environment:
-        """The world inside."""
+        """The inner world."""
 
     def check(self) -> None:
         self.world.check()
@@ -578,11 +578,10 @@ class AroundWorld(Environment):
 
 @pytree
 class WithNullArm(AroundWorld):
-    """Arms and, as arm number K, a known null arm: reward 0, cost 0. A skip (arm −1) does the same.
+    """Arms and, as arm K, a known null arm with reward and cost 0. A skip (arm −1) does the same.
 
-    Both are rounds: the clock of rounds goes on. Neither teaches anything, so the observation is
-    empty. They differ in what is reported: ``event:null`` counts plays of arm K, ``event:skips``
-    counts skips.
+    Both are rounds: the clock of rounds advances. Neither reveals anything, so the observation is
+    empty. They are counted apart: ``event:null`` counts pulls of arm K, ``event:skips`` skips.
 
     Example:
         >>> import jaxbandits as jb
@@ -623,15 +622,15 @@ class WithNullArm(AroundWorld):
         return np.pad(reward, pad), np.pad(cost, pad + [(0, 0)] * (cost.ndim - reward.ndim))
 
     def benchmarks(self, constraint: Any, clock: np.ndarray) -> Any:
-        """Those of a world that allows to rest; one that changes would not know that one may."""
+        """The benchmarks of the inner world, if they remain valid when a policy may rest."""
         benchmarks = super().benchmarks(constraint, clock)
         if benchmarks is None or getattr(self.arms, "may_wait", False):
             return benchmarks
         if self.arms.spec.context is None:
-            must = "the other way round, Piecewise.of([WithNullArm(arms), …])"
+            must = "wrapped the other way round, as Piecewise.of([WithNullArm(arms), …])"
             raise bad("arms", type(self.arms).__name__, must)
         pace = a_round(constraint)
-        must = "one with rounds: with contexts and a null arm one would wait for ever for the best"
+        must = "one that limits rounds: with a null arm a policy could wait forever for the best context"
         refuse("constraint", constraint, pace is not None and pace.budget is None, must)
         return benchmarks
 
@@ -661,7 +660,7 @@ def random_bernoulli(key: jax.Array, instances: int, arms: int) -> FiniteArms:
 def random_generalised_bernoulli(
     key: jax.Array, instances: int, arms: int, *, gbr_mean_bug: bool = False
 ) -> FiniteArms:
-    """S-GBr: outcomes 0, ¼, ½, ¾, 1; for reward and cost five weights iid U(0, 1) each, normalised.
+    """S-GBr: outcomes 0, ¼, ½, ¾, 1, for reward and cost with five normalised iid U(0, 1) weights.
 
     Args:
         key: of the parameters.
@@ -691,7 +690,7 @@ def random_generalised_bernoulli(
 
 @remembered
 def random_beta(key: jax.Array, instances: int, arms: int) -> FiniteArms:
-    """S-Bt: Beta rewards and costs, all four shape parameters iid U(0, 5).
+    """S-Bt: Beta rewards and costs with all four shape parameters iid U(0, 5).
 
     Example:
         >>> import jax

@@ -1,4 +1,4 @@
-"""Laws of an outcome around a computed mean (not a tabulated one): from one word to ticks."""
+"""Distributions of an outcome around a computed mean: from one random word to ticks."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from jaxbandits.core.checks import positive_number, refuse
 
 
 def coin(mean: jax.Array, word: jax.Array) -> jax.Array:
-    """0 or 1 (ticks): 1 with probability exactly ``mean`` (ticks), if U < mean."""
+    """0 or 1 (as ticks): 1 if U < ``mean`` (ticks), with exactly that probability."""
     return (streams.uniform_ticks(word) < mean).astype(jnp.int32) * ticks.ONE
 
 
 class Noise:
-    """A law on [0, 1] for each mean; static and hashable, a part of the compiled program."""
+    """A distribution on [0, 1] for each mean; static and hashable, part of the compiled program."""
 
     def check(self) -> None:
-        """Raise :class:`InputError` on impossible parameters."""
+        """Raise :class:`InputError` for invalid parameters."""
 
     @abstractmethod
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
-        """An outcome (ticks) of the law that belongs to ``mean`` (ticks, 0 … 2²⁴)."""
+        """An outcome (ticks) of the distribution with this ``mean`` (ticks, 0 … 2²⁴)."""
 
     def mean(self, mean: jax.Array) -> jax.Array:
-        """The mean of that law as it is simulated (ticks)."""
+        """The exact mean of the simulated distribution (ticks)."""
         return mean
 
 
@@ -53,7 +53,7 @@ class Bernoulli(Noise):
 
 @dataclasses.dataclass(frozen=True)
 class NoNoise(Noise):
-    """Always the mean itself."""
+    """No noise: the outcome is the mean."""
 
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
         return mean
@@ -61,7 +61,7 @@ class NoNoise(Noise):
 
 @dataclasses.dataclass(frozen=True)
 class Tent(Noise):
-    """Uniform around the mean: μ + (2U − 1) min(h, μ, 1 − μ), in whole ticks, of mean μ.
+    """Uniform around the mean: μ + (2U − 1) min(h, μ, 1 − μ), in whole ticks, with mean μ.
 
     Args:
         h: the most on either side, in (0, ½].
@@ -79,7 +79,7 @@ class Tent(Noise):
         refuse("Tent.h", self.h, positive_number("Tent.h", self.h) > 0.5, "above 0 and at most 0.5")
 
     def outcome(self, mean: jax.Array, word: jax.Array) -> jax.Array:
-        """A whole number of ticks, drawn uniformly from those on both sides."""
+        """A whole number of ticks, drawn uniformly around the mean."""
         half = jnp.minimum(jnp.minimum(mean, ticks.ONE - mean), int(self.h * ticks.ONE))
         return mean - half + streams.below(word, 2 * half + 1)
 
@@ -89,7 +89,7 @@ _MEANS = 64  # laws are tabulated at the means 0, 1/64, …, 1
 
 @dataclasses.dataclass(frozen=True)
 class Beta(Noise):
-    """Laws Beta(κμ, κ(1 − μ)) for μ = 0, 1/64, …, 1; between them interpolated quantiles.
+    """Laws Beta(κμ, κ(1 − μ)) for μ = 0, 1/64, …, 1, with interpolated quantiles in between.
 
     The mean of the law in between is the interpolated mean, so the law's mean is μ within 10⁻⁵.
 

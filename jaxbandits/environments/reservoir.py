@@ -1,4 +1,4 @@
-"""Infinitely many arms: arm j is a function of (instance key, j), and none is stored."""
+"""Infinitely many arms: arm j is a function of (instance key, j), so none is stored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bernoulli_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
 
 
 def uniform_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
-    """Uniform on the widest interval around ``mean`` that [0, 1] holds, a whole number of ticks.
+    """Uniform on the widest interval around ``mean`` within [0, 1], a whole number of ticks.
 
     Example:
         >>> import jax.numpy as jnp
@@ -57,7 +57,7 @@ def uniform_outcome(mean: jax.Array, word: jax.Array) -> jax.Array:
 
 
 class ReservoirLaw:
-    """How a reservoir's arms are distributed. Leaves carry a leading instance axis."""
+    """The distribution of a reservoir's arms. Leaves have a leading instance axis."""
 
     @abstractmethod
     def means(self, key: Words, arm: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -68,7 +68,7 @@ class ReservoirLaw:
         """Host: mean (reward, cost), ``[instance, 2]``: a best-ratio arm and a cheapest arm."""
 
     def check(self, reservoir: Reservoir, tried: int) -> None:
-        """Raise :class:`InputError` if one of the first ``tried`` arms breaks what was promised."""
+        """Raise :class:`InputError` if one of the first ``tried`` arms violates stated bounds."""
 
 
 def _draw(key: Words, arm: jax.Array) -> Words:
@@ -107,7 +107,7 @@ class RatioLaw(ReservoirLaw):
 
 @pytree
 class SamplerLaw(ReservoirLaw):
-    """Means from a user's JAX function of a key."""
+    """Arms whose means are a user's JAX function of a key."""
 
     best_ratio: ArrayLike = leaf()  # f32[I]
     least_cost: ArrayLike = leaf()  # f32[I]
@@ -147,7 +147,7 @@ class SamplerLaw(ReservoirLaw):
 
 @pytree
 class TableLaw(ReservoirLaw):
-    """A row of a table, drawn uniformly with replacement."""
+    """Arms whose means are rows of a table, drawn uniformly with replacement."""
 
     reward: ArrayLike = leaf()  # i32[I, R]: ticks
     cost: ArrayLike = leaf()  # i32[I, R]
@@ -173,9 +173,9 @@ class Reservoir(AddressedArms):
     """A reservoir of infinitely many arms, of which a policy can use the first ``capacity``.
 
     The means of arm j are a pure function of (instance key, j): nothing is stored, and a larger
-    capacity leaves the arms before as they are. Only pull counts are kept. All policies that play
-    finitely many arms play a reservoir; the rules of :mod:`jaxbandits.policies.many_arms` say which
-    of its arms take part.
+    capacity leaves the earlier arms as they are. Only pull counts are stored. All policies for
+    finitely many arms accept a reservoir; the rules of :mod:`jaxbandits.policies.many_arms`
+    determine which of its arms they use.
 
     The regret is measured against the reservoir's supremum ρ* of the ratio μ^r/μ^c, which no arm
     need attain.
@@ -202,15 +202,14 @@ class Reservoir(AddressedArms):
         least_cost: Any = 0.1,
         outcomes: OutcomeLaw = bernoulli_outcome,
     ) -> Reservoir:
-        """Arms with the ratio law :math:`\\rho = \\rho^* (1 - U^{1/\\beta})`: P(ρ > ρ* − ε) =
-        (ε/ρ*)^β.
+        """Arms with ratios :math:`\\rho = \\rho^* (1 - U^{1/\\beta})`, so P(ρ > ρ* − ε) = (ε/ρ*)^β.
 
         The mean cost is uniform on [λ, min(1, 1/ρ)], the mean reward ρ times that.
 
         Args:
             key: ``jax.random.key(seed)``; instance i's arms are addressed by (key, i, arm).
             instances: number of independent reservoirs.
-            capacity: most arms that can be played.
+            capacity: the most arms that can be pulled.
             beta: β > 0, scalar or ``[instance]``; the larger, the rarer are good arms.
             best_ratio: ρ* > 0, scalar or ``[instance]``.
             least_cost: λ in (0, 1], at most 1/ρ*, scalar or ``[instance]``.
@@ -293,7 +292,7 @@ class Reservoir(AddressedArms):
         capacity: int,
         outcomes: OutcomeLaw = bernoulli_outcome,
     ) -> Reservoir:
-        """Arms drawn, with replacement, from a table of means ``[row]``, of real data, say."""
+        """Arms drawn with replacement from a table of means ``[row]``, of real data, say."""
         words = _instance_words(key, instances)
         reward, cost = alike((1,), "[row], rows ≥ 1", mean_reward=mean_reward, mean_cost=mean_cost)
         for name, x, low in (("mean_reward", reward, 0.0), ("mean_cost", cost, 0.5 / ticks.ONE)):
@@ -304,7 +303,7 @@ class Reservoir(AddressedArms):
         return Reservoir(TableLaw(*rows), words, _capacity(capacity), outcomes)
 
     def with_capacity(self, capacity: int) -> Reservoir:
-        """The same arms, of which the first ``capacity``, from 1 to 2²⁴, may be played."""
+        """The same arms, of which the first ``capacity``, from 1 to 2²⁴, may be pulled."""
         return dataclasses.replace(self, capacity=_capacity(capacity))
 
     def take(self, instances: Sequence[int]) -> Reservoir:
@@ -325,7 +324,7 @@ class Reservoir(AddressedArms):
         return int(self.words.shape[0])
 
     def check(self) -> None:
-        """Do the first arms of every instance keep what was promised of them?"""
+        """Check that the first arms of every instance satisfy the stated bounds."""
         self.law.check(self, min(self.capacity, _TRIED))
 
     def available(self) -> jax.Array:
@@ -340,7 +339,7 @@ class Reservoir(AddressedArms):
         return self.outcomes(reward, words[0]), self.outcomes(cost, words[1])
 
     def values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two arms ``[instance, 2]``: one with the supremum ratio, and one as cheap as any."""
+        """Two arms ``[instance, 2]``: one with the supremum ratio, and one with the least cost."""
         return self.law.extremes()
 
 

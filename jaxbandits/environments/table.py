@@ -1,4 +1,4 @@
-"""Environments from a table: the rewards and costs of each of K arms on each of N requests.
+"""Environments from a table of the rewards and costs of K arms on N requests.
 
 A round is a request, one row of the table. Which one depends on the round alone, so all policies
 have the same request in the same round, and a policy that skips a round skips its request.
@@ -36,7 +36,7 @@ _SWAPS = 48
 
 
 class RowOrder:
-    """An order of a table's rows: which row belongs to a round.
+    """An order of a table's rows, which determines the row of each round.
 
     Example:
         >>> import jax
@@ -51,7 +51,7 @@ class RowOrder:
     """
 
     # Is each round's row drawn from all of them, whatever came before? Else what a pull is expected
-    # to bring is what it brings: rows that were met tell something of those that come.
+    # to earn is what it earns: past rows carry information about future ones.
     independent: ClassVar[bool] = False
 
     @abstractmethod
@@ -59,7 +59,7 @@ class RowOrder:
         """The row of this round, ``i32[]`` from 0 to ``rows`` − 1; ``key`` is the world's."""
 
     def check(self, rows: int) -> None:
-        """Raise :class:`InputError` on an order that no table of so many rows has."""
+        """Raise :class:`InputError` for an order that does not fit a table of so many rows."""
 
     def shares(self, rows: int, rounds: int) -> np.ndarray | None:
         """Host: each row's expected share of the rounds, ``[rows]``; None: all are equal."""
@@ -68,7 +68,7 @@ class RowOrder:
 
 @pytree
 class DrawnRows(RowOrder):
-    """A row drawn uniformly with replacement in each round: an endless list of independent requests.
+    """A row drawn uniformly with replacement in each round: independent requests without end.
 
     Example:
         >>> import jax
@@ -85,9 +85,9 @@ class DrawnRows(RowOrder):
 
 @pytree
 class RowsInOrder(RowOrder):
-    """The rows in the order of the table, repeated: a log in the order of time.
+    """The rows in the order of the table, repeated: a log in order of time.
 
-    Every replicate meets the same rows, so replicates differ by a policy's own draws alone. With a
+    Every replicate has the same rows, so replicates differ only by a policy's own draws. With a
     number of rounds the regret is against the means of the rows that come in them. With money alone
     it is against those of all rows: a run may end after better or worse ones, all policies alike.
 
@@ -107,7 +107,7 @@ class RowsInOrder(RowOrder):
 
 @pytree
 class ShuffledRows(RowOrder):
-    """Every row once in a random order, each replicate's own; then all again, in a new order.
+    """Every row once in a random order of each replicate, then all again in a new order.
 
     Args:
         parts: numbers of rows of parts that follow one another, each shuffled by itself, such as
@@ -133,7 +133,9 @@ class ShuffledRows(RowOrder):
     def check(self, rows: int) -> None:
         if self.parts is not None:
             total = sum(whole_number("parts", size, 1, rows) for size in self.parts)
-            refuse("parts", self.parts, total != rows, f"numbers whose sum is the rows', {rows}")
+            refuse(
+                "parts", self.parts, total != rows, f"sizes whose sum is the number of rows, {rows}"
+            )
 
     def shares(self, rows: int, rounds: int) -> np.ndarray | None:
         sizes = np.array(self.parts or (rows,))
@@ -154,7 +156,7 @@ class ShuffledRows(RowOrder):
 
 
 def permuted(place: jax.Array, n: jax.Array, words: jax.Array) -> jax.Array:
-    """The image of ``place``, ``i32[]``, in a permutation of 0 … n − 1 drawn by two words."""
+    """The image of ``place``, ``i32[]``, in a permutation of 0 … n − 1 drawn from two words."""
     n = n.astype(jnp.uint32)
 
     def swap(r: Any, x: jax.Array) -> jax.Array:
@@ -200,7 +202,7 @@ def _means(table: np.ndarray, features: np.ndarray | None) -> np.ndarray:
 def context_values(
     tables: list[tuple[np.ndarray, np.ndarray]], ready: Constraint, order: RowOrder | None = None
 ) -> list[ContextValue] | None:
-    """Host: what contexts are worth under a prepared constraint, by instance; None if unknown.
+    """Host: the value of contexts under a prepared constraint, by instance; None if unknown.
 
     Args:
         tables: means at contexts, reward ``[instance, N, K]`` and cost ``[instance, N, K, J]``, NaN
@@ -256,17 +258,18 @@ def _evenly(rate: np.ndarray, instance: np.ndarray, clock: np.ndarray) -> np.nda
 
 @pytree
 class RequestTable(CountedArms):
-    """A table of the rewards and costs of K arms on N requests, such as quality and price of models.
+    """A table of rewards and costs of K arms on N requests, such as quality and price of models.
 
     A round has a row, and a pull has the reward and cost of the arm's cell in that row, so arms are
     as dependent as they are in the data. Build one with :meth:`of`. The row of a round does not
     depend on the policy; a null arm or a skip (:class:`~jaxbandits.environments.WithNullArm`) skips
     it.
 
-    Regret is against the means of the whole table; with features against who sees them and knows
-    the mean of each arm on the rows that have the same (``fixed_regret``: against the best mixture
-    that sees none), see :meth:`~jaxbandits.environments.ContextualArms.benchmarks`. Played round by
-    round, since the n-th pull of an arm has no address of its own.
+    Regret is against the means of the whole table; with features it is against an oracle that sees
+    them and knows each arm's mean over the rows with equal features (``fixed_regret``: against the
+    best mixture that ignores them), see
+    :meth:`~jaxbandits.environments.ContextualArms.benchmarks`. Simulated round by round, since the
+    n-th pull of an arm has no address of its own.
 
     Args:
         reward, cost: ``i32[instance, N, K]`` in ticks.
@@ -342,7 +345,7 @@ class RequestTable(CountedArms):
 
     @property
     def may_wait(self) -> bool:
-        """Do its benchmarks hold with a null arm, too?"""
+        """Whether its benchmarks are also valid with a null arm."""
         return self.features is None
 
     def check(self) -> None:
@@ -379,7 +382,7 @@ class RequestTable(CountedArms):
     def benchmarks(
         self, constraint: Constraint, clock: np.ndarray
     ) -> Mapping[str, Possible] | None:
-        """Host: by contexts (exact) with features; else by row shares where those differ."""
+        """Host: with features by contexts (exact), else by row shares if these differ."""
         if self.features is not None:
             return context_benchmarks(self.value_tables(), constraint, self.order)
         tables = [ticks.to_units(x) for x in (self.reward, self.cost)]
@@ -396,7 +399,7 @@ class RequestTable(CountedArms):
         return [(reward, cost if self.resources is not None else cost[..., None])]
 
     def cost_steps(self) -> tuple[Any, Any]:
-        """Host: of the cells of each arm, see :meth:`~jaxbandits.environments.finite.Law.cost_steps`."""
+        """Host: from an arm's cells; see :meth:`~jaxbandits.environments.finite.Law.cost_steps`."""
         cost = np.moveaxis(np.asarray(self.cost, np.int64), 1, -1)
         return np.gcd.reduce(cost, axis=-1), cost.max(axis=-1)
 
@@ -410,12 +413,12 @@ class RequestTable(CountedArms):
     def rows(
         self, key: jax.Array, rounds: int, replicate: int = 0, instance: int = 0
     ) -> np.ndarray:
-        """Host: the rows that a lane of :func:`~jaxbandits.simulate` meets, ``i64[rounds]``.
+        """Host: the rows that a run of :func:`~jaxbandits.simulate` faces, ``i64[rounds]``.
 
         Args:
-            key: the one that ``simulate`` got.
+            key: that of ``simulate``.
             rounds: how many.
-            replicate, instance: whose.
+            replicate, instance: of the run.
         """
         self.check()
         lane = streams.lane_key(streams.root_key(key), instance, replicate)

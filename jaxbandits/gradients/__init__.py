@@ -1,4 +1,4 @@
-"""Gradients of expected regret: estimators with one call; each rejects what it cannot estimate.
+"""Gradients of expected regret: named estimators, each of which rejects what it cannot estimate.
 
 ``ESTIMATOR.estimate(policy, environment, constraint, wrt=..., key=...)`` returns a
 :class:`GradientEstimate`: value, gradient, standard error. See docs/gradients.md for which one to

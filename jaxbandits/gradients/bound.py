@@ -19,7 +19,7 @@ from jaxbandits.oracles import bounds
 from jaxbandits.policies import RCUCB, SUAK, OmegaStarUCB, OmegaUCB
 
 Bound = tuple[Callable[..., Any], dict[str, np.ndarray], str]
-"""A function of one instance, its arguments by name with a leading instance axis, and the theorem."""
+"""(bound for one instance, its named arguments with a leading instance axis, the theorem)."""
 
 
 @of_numbers
@@ -31,7 +31,7 @@ def estimate(
     wrt: str | Sequence[str],
     key: Any = None,
 ) -> GradientEstimate:
-    """Value and gradient of a policy's regret *bound*. Nothing is simulated, nothing is random.
+    """Value and gradient of a policy's closed-form regret *bound*, without simulation.
 
     =========== ============================ ================== ======================================
     policy      environment, constraint      theorem            wrt
@@ -93,7 +93,9 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
     name, every = type(policy).__name__, environment.instances
     kind = next((kind for kind in _FITS if isinstance(policy, kind)), None)
     if kind is None or isinstance(policy, OmegaStarUCB):
-        may_be = "OmegaUCB (its theorem is for a known η), RCUCB or SUAK: no closed-form bound of others is known here"
+        may_be = (
+            "OmegaUCB (its theorem is for a known η), RCUCB or SUAK, whose bounds are implemented"
+        )
         raise bad("policy", name, may_be)
     worlds, accountant = _FITS[kind]
     if not isinstance(environment, worlds) or not isinstance(constraint, accountant):
@@ -103,7 +105,7 @@ def regret_bound(policy: Any, environment: Any, constraint: Any) -> Bound:
         raise InputError(f"environment, constraint: {kinds}; {must}")
     settings: Any = Settings.of(policy, every, environment.spec)
     if settings.count != 1:
-        raise bad("policy", policy, "a policy with one setting, no arrays of them")
+        raise bad("policy", policy, "a policy with one setting, without arrays of values")
 
     def per_instance(x: Any) -> np.ndarray:
         """A number for each instance, or one for all, as ``f64[instance]``."""

@@ -1,4 +1,4 @@
-"""Scores of worlds with contexts: the world adds up, by pull, how its outcomes depend on θ."""
+"""Scores of contextual environments, which sum over pulls how outcomes depend on θ."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TIE = 1e-9  # of the largest reward: means are whole ticks, prices good to 1e-1
 
 
 class ScoreState(NamedTuple):
-    """A world's state, and by name of θ the sums over its pulls, shaped as θ of an instance."""
+    """An environment's state, and for each named θ the sums over pulls, in the shape of θ."""
 
     arms: Any
     score: dict[str, FloatSum]  # of ∂ ln p(outcome)
@@ -39,7 +39,7 @@ class ScoreState(NamedTuple):
 
 @pytree
 class ScoredArms(ContextualArms):
-    """The same world, outcome by outcome, that keeps :class:`ScoreState`."""
+    """The same environment with the state :class:`ScoreState`, simulated outcome by outcome."""
 
     wrt: tuple[str, ...] = static(default=())
 
@@ -98,7 +98,7 @@ def score_runs(
     names: Sequence[str],
     **options: Any,
 ) -> Scores:
-    """Runs with contexts, their scores, and ∂f/∂θ of f = rate · clock − Σ μ^r, pulls fixed."""
+    """Runs with contexts, their scores, and ∂f/∂θ for f = rate · clock − Σ μ^r at fixed pulls."""
     world = _checked(estimates.beside_null(environment), names)
     fields = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}
     scored: Environment = ScoredArms(**fields, wrt=tuple(names))
@@ -133,12 +133,13 @@ def _checked(world: Environment, names: Sequence[str]) -> ContextualArms:
     """The world, if its outcomes are coins whose chances have a θ."""
     if type(world) is not ContextualArms:
         must = "ContextualArms itself"
-        raise bad("environment", f"{type(world).__name__}, a class of one's own", must)
+        raise bad("environment", f"{type(world).__name__}, another class", must)
     if unknown := [name for name in names if name not in NAMES]:
         raise bad("wrt", unknown[0], f"one of {', '.join(NAMES)}, the means of these arms")
     if not isinstance(world.noise, Bernoulli):
-        given = f"{type(world.noise).__name__} noise given"
-        raise InputError(f"environment: {given}; it must be Bernoulli noise, coins")
+        raise InputError(
+            f"environment: {type(world.noise).__name__} noise given; it must be Bernoulli noise"
+        )
     for name in names:
         if not isinstance(means := getattr(world, name), LinearMeans):
             raise bad(name, type(means).__name__, "LinearMeans or LogisticMeans, which have a θ")

@@ -1,4 +1,4 @@
-"""What all estimators share: what they return, what they reject, how they simulate and sum up."""
+"""Shared by all estimators: their result, checks, simulation and sums."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class GradientEstimate(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Runs, and what they say of the parameters of an instance.
+    """Runs, and their scores by the parameters of an instance.
 
     Attributes:
         regret: ``[setting, instance, replicate]``.
@@ -88,7 +88,7 @@ class Scores(NamedTuple):
 
 
 def of_numbers(estimate: Callable[P, R]) -> Callable[P, R]:
-    """The estimator, which refuses arguments that are traced, and runs as ever where none is."""
+    """Decorator: the estimator refuses traced arguments, and otherwise runs as usual."""
     names = tuple(inspect.signature(estimate).parameters)
 
     @functools.wraps(estimate)
@@ -102,19 +102,19 @@ def of_numbers(estimate: Callable[P, R]) -> Callable[P, R]:
 
 
 def beside_null(environment: Environment) -> Environment:
-    """The world without its null arm, if it has one."""
+    """The environment without its null arm, if it has one."""
     return environment.arms if isinstance(environment, WithNullArm) else environment
 
 
 def check_law(environment: Environment, names: Sequence[str]) -> FiniteArms:
-    """The arms, beside a null arm or not, if their outcomes have a density in the named parameters."""
+    """The arms, without a null arm, if their outcomes have a density in the named parameters."""
     arms = beside_null(environment)
     if not isinstance(arms, FiniteArms):
         must = "FiniteArms, or ContextualArms for score_function"
         raise bad("environment", type(environment).__name__, must)
     kinds = BernoulliLaw if arms.resources is not None else (BernoulliLaw, BetaLaw)
     if not isinstance(arms.law, kinds):
-        must = "have no parameters to differentiate by (Bernoulli arms do, and Beta arms with one cost)"
+        must = "given; it must be Bernoulli arms, or Beta arms with one cost, which have parameters"
         raise InputError(f"environment: arms with a {type(arms.law).__name__} {must}")
     parameters = MEANS if isinstance(arms.law, BernoulliLaw) else SHAPES
     if unknown := [name for name in names if name not in parameters]:
@@ -130,10 +130,10 @@ def check_replicates(replicates: Any, baseline: str = "none") -> None:
 
 
 def next_kink(arms: FiniteArms, constraint: Constraint, names: Sequence[str]) -> dict[str, Any]:
-    """``next_kink``, ``[I]``: how far the nearest named mean must move for another arm to be best.
+    """``"next_kink"``, ``[I]``: the least change of one named mean that makes another arm the best.
 
-    There the regret has a kink, and differences that reach across it are no slopes. Nothing where
-    the benchmark is not one arm.
+    There the regret has a kink, and differences across it are not slopes. Empty if the benchmark is
+    not one arm.
     """
     if arms.resources is not None or not isinstance(constraint, (Horizon, TotalBudget)):
         return {}
@@ -163,7 +163,7 @@ def play_copies(
     copies: int = 1,
     **options: Any,
 ) -> tuple[Result, np.ndarray, int]:
-    """Runs to the clock's end on ``copies`` of every instance: row ``i·copies + j`` is a copy of i.
+    """Runs to the end of the clock on ``copies`` of each instance; row ``i·copies + j`` copies i.
 
     Gives the result, the regret ``[setting, instance·copies, replicate]``, and the rounds played.
     """
@@ -180,11 +180,12 @@ def play_copies(
     settings = Settings.of(policy, environment.instances)  # two shifted ones may be equal
     result = simulate(settings, environment, constraint, marks=1, **options)
     if invalid := np.count_nonzero(result.ended == Status.INVALID):
-        cause = "a score is NaN, or the action is none that the world has"
+        cause = "a score is NaN, or the action does not exist"
         raise InputError(f"policy: {invalid} of {result.ended.size} runs end as invalid: {cause}")
     if not np.isin(result.ended, (Status.EXHAUSTED, Status.HORIZON)).all():
-        must = "it must leave every run its whole clock"
-        raise InputError(f"max_rounds: some runs did not end by their clock; {must}")
+        raise InputError(
+            "max_rounds: some runs ended before their clock did; it must be large enough for all runs"
+        )
     return result, result.regret.values[..., -1], int(result.ledger["rounds"][..., -1].sum())
 
 
@@ -197,15 +198,16 @@ _CARRIED = 15  # degrees of freedom below which ± 1.96 standard errors covered 
 
 
 def warn_of_few(name: str, samples: np.ndarray) -> None:
-    """Warn if few of n runs carry a standard error: freedom 2n/(κ − 1), κ their kurtosis."""
+    """Warn if few of n runs determine a standard error: freedom 2n/(κ − 1), κ their kurtosis."""
     square = (samples - samples.mean(axis=2, keepdims=True)) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = 2 * samples.shape[2] / ((square**2).mean(axis=2) / square.mean(axis=2) ** 2 - 1)
     if (uncertain := freedom < _CARRIED).any():
         places = ", ".join(map(str, np.unique(np.nonzero(uncertain)[2])[:8]))
-        carried = f"a few of {samples.shape[2]} runs carry its standard error, ± 1.96 of which cover less than 92 %"
-        line = f"gradient by {name}, arm {places}: {carried}; take more replicates"
-        warnings.warn(line, stacklevel=4)
+        carried = f"a few of {samples.shape[2]} runs dominate; ± 1.96 standard errors cover less than 92 %"
+        warnings.warn(
+            f"gradient by {name}, arm {places}: {carried}; take more replicates", stacklevel=4
+        )
 
 
 def estimated(
@@ -222,7 +224,7 @@ def estimated(
 def certain(
     value: np.ndarray, gradient: Mapping[str, np.ndarray], **about: Any
 ) -> GradientEstimate:
-    """A :class:`GradientEstimate` in which nothing is random."""
+    """A :class:`GradientEstimate` without standard errors."""
     for name, slopes in gradient.items():
         refuse_endless(name, slopes, "places")
     none = {name: np.zeros_like(x) for name, x in {**gradient, "value": value}.items()}
@@ -246,7 +248,7 @@ def centred(regret: np.ndarray, baseline: str, axis: int = -1) -> np.ndarray:
 
 
 class Watching(Around):
-    """Acts as its inner ``policy``, whose state is the field ``policy`` of a NamedTuple."""
+    """Chooses as its inner ``policy``, whose state is the field ``policy`` of a NamedTuple."""
 
     def status(self, state: Pytree) -> jax.Array:
         return self.policy.status(state.policy)
@@ -256,18 +258,18 @@ class Watching(Around):
         return state._replace(policy=inner)
 
     def own_key(self, key: jax.Array) -> jax.Array:
-        """The key that the inner policy sees."""
+        """The key for the inner policy."""
         return key
 
 
 def scale(values: Any) -> Any:
-    """A parameter's own size, 1 for 0: slopes by shares of it are the same in every unit."""
+    """A parameter's scale, 1 for 0; slopes relative to it are the same in every unit."""
     size = abs(values)
     return size + (size == 0)
 
 
 def moved(policy: Policy, paths: Sequence[str], shares: jax.Array) -> Policy:
-    """The policy, each parameter moved by a share of its :func:`scale`."""
+    """The policy with each parameter moved by a share of its :func:`scale`."""
     values = [get(policy, path) for path in paths]
     steps = [v + scale(v) * share for v, share in zip(values, shares, strict=True)]
     return put(policy, dict(zip(paths, steps, strict=True)))
@@ -300,13 +302,13 @@ def reported(name: str, total: FloatSum) -> dict[str, jax.Array]:
 
 
 def read(result: Result, name: str) -> np.ndarray:
-    """Host: what :func:`reported` gave, float64."""
+    """Host: the sums reported by :func:`reported`, float64."""
     whole, rest = (np.asarray(result.final[f"{name}_{x}"], np.float64) for x in FloatSum._fields)
     return whole + rest
 
 
 def by_parameter(policy: Policy, paths: Sequence[str], slopes: np.ndarray) -> np.ndarray:
-    """Slopes ``[setting, …, parameter]`` by shares of :func:`scale` as slopes by the parameters."""
+    """Slopes by the parameters, from slopes ``[setting, …, parameter]`` relative to the scale."""
     for i, path in enumerate(paths):
         refuse_endless(path, slopes[..., i])
         size = scale(np.asarray(get(policy, path), np.float64))
@@ -317,6 +319,7 @@ def by_parameter(policy: Policy, paths: Sequence[str], slopes: np.ndarray) -> np
 def refuse_endless(name: str, slopes: np.ndarray, what: str = "runs") -> None:
     """Raise :class:`InputError` where a slope by parameter ``name`` is NaN or infinite."""
     if endless := np.count_nonzero(~np.isfinite(slopes)):
-        cause = "0/0, or a root or logarithm at 0; keep it away from there by jnp.where, inside and outside"
-        place = f"in {endless} of {slopes.size} {what}"
-        raise InputError(f"wrt: the slope by {name} is not finite {place} ({cause})")
+        cause = "0/0, or a root or logarithm at 0: guard it with jnp.where, inside and outside"
+        raise InputError(
+            f"wrt: the slope by {name} is not finite in {endless} of {slopes.size} {what} ({cause})"
+        )

@@ -36,7 +36,7 @@ def estimate(
     key: Any = None,
     most_rounds: int = 24,
 ) -> GradientEstimate:
-    """Exact expected regret and gradient of few Bernoulli arms and rounds, by dynamic programming.
+    """Exact regret and gradient for a few Bernoulli arms and rounds, by dynamic programming.
 
     Args:
         policy: one setting of an index policy that chooses by its score alone, or of a randomised
@@ -95,7 +95,7 @@ def estimate(
 
 
 def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
-    """A policy as the oracles take it: chances of arms, their derivatives by ``wrt`` (full names).
+    """A policy for the oracles: probabilities of arms and their derivatives by named parameters.
 
     An index policy is asked in float32, as the engines do, and splits ties evenly; a randomised one
     in float64.
@@ -107,7 +107,9 @@ def choice_of(policy: Policy, wrt: Sequence[str] = ()) -> Choice:
         raise bad("policy", type(policy).__name__, must)
     if wrt:
         name = type(policy).__name__
-        raise InputError(f"wrt: {name}'s regret is a step function of it ({wrt[0]}); see smoothed")
+        raise InputError(
+            f"wrt: {wrt[0]!r} given, of which {name}'s regret is a step function; use smoothed"
+        )
     return partial(_argmax_choice, policy)
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.core import streams
-from jaxbandits.core.checks import InputError, whole_number
+from jaxbandits.core.checks import bad, whole_number
 from jaxbandits.core.protocol import Constraint, Environment, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
 from jaxbandits.core.settings import Settings, names_of, real_parameters
@@ -31,7 +31,7 @@ class Watched(NamedTuple):
 
 @pytree
 class ScoredPolicy(Watching):
-    """Acts as ``policy`` with draws of its own, and adds up ∂ ln p(action) by its parameters."""
+    """Chooses as ``policy``, with separate draws, and sums ∂ ln p(action) by its parameters."""
 
     policy: Policy = leaf()
     run: Any = leaf(integer=True)
@@ -77,7 +77,7 @@ def estimate(
     runs: int = 2,
     **options: Any,
 ) -> GradientEstimate:
-    """Unbiased gradient of a randomised policy's expected regret by its parameters (REINFORCE).
+    """Unbiased gradient of a randomised policy's regret with respect to its parameters (REINFORCE).
 
     .. math:: \\nabla_\\theta E[f] = E\\Big[(f - b) \\sum_{t \\le T} \\nabla_\\theta \\ln p_\\theta(a_t | h_t)\\Big],
 
@@ -87,7 +87,7 @@ def estimate(
     Args:
         policy: a randomised policy such as ``SoftElim`` or ``SoftIndex(OmegaUCB(),
             temperature=0.1)``; leaves scalar or ``[setting]``.
-        environment: any that the policy plays.
+        environment: any that the policy supports.
         constraint: any.
         wrt: names of parameters; of a nested policy ``policy.rho``, or ``rho`` where that is
             unambiguous.
@@ -118,9 +118,8 @@ def estimate(
     """
     names = names_of(wrt)
     if not chooses_by_logits(policy):
-        given = f"{type(policy).__name__} given, which draws no arm from a density"
-        must = "so it must be another: SoftElim or SoftIndex(policy, temperature), say"
-        raise InputError(f"policy: {given}, {must}")
+        must = "a randomised policy, such as SoftElim or SoftIndex(policy, temperature)"
+        raise bad("policy", type(policy).__name__, must)
     estimates.check_replicates(replicates, baseline)
     whole_number("runs", runs, 2 if baseline == "self_play" else 1)
     paths = real_parameters(policy, names)
@@ -147,7 +146,7 @@ def play_runs(
     runs: int,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, rounds played.
+    """Regret ``[setting, instance, replicate, run]``, score ``[…, run, parameter]``, and rounds.
 
     Raises:
         InputError: a score that is not finite.

@@ -37,7 +37,7 @@ def estimate(
     baseline: str = "leave_one_out",
     **options: Any,
 ) -> GradientEstimate:
-    """Unbiased gradient of the expected regret with respect to the instance's own parameters.
+    """Unbiased gradient of the expected regret with respect to an instance's parameters.
 
     With f the pseudo-regret of a run, S = Σ ∂ ln p(outcome; θ) over the outcomes of all pulls up to
     and with the last one, and b a baseline that is independent of the run,
@@ -268,7 +268,7 @@ def _earned(arms: FiniteArms, result: Result, pulls: np.ndarray) -> np.ndarray:
     missing = every - result.ledger["expected_reward"][..., -1]
     if not missing.any():
         return pulls.astype(np.float64)
-    requirement = "under last_pull='forfeits', to tell whose last reward was forfeited"
+    requirement = "under last_pull='forfeits', to identify the arm whose last reward was forfeited"
     if (pulls.sum(axis=-1) > result.ledger["rounds"][..., -1]).any():
         given = "one that pulls several arms a round"
         raise InputError(f"policy: {given} given; it must pull one {requirement}")
@@ -301,7 +301,7 @@ def sums(
     replicate_ids: np.ndarray,
     pulls: np.ndarray,
 ) -> np.ndarray:
-    """Σ statistic over an arm's first ``pulls`` outcomes, f64 ``[…, instance, replicate, arm, S]``.
+    """Σ statistic over each arm's first ``pulls`` outcomes, ``[..., instance, replicate, arm, S]``.
 
     ``statistic`` is hashable, so that it is compiled once; ``key`` the root key of the run, whose
     ids are given.

@@ -31,7 +31,7 @@ def estimate(
     directions: int = 64,
     **options: Any,
 ) -> GradientEstimate:
-    """Antithetic Gaussian smoothing (evolution strategies) of expected regret R in log parameters.
+    """Antithetic Gaussian smoothing (evolution strategies) of expected regret in log-parameters.
 
     The smoothed regret is R_σ(θ) = E R(θ e^{σε}), ε standard normal; it is smooth even where R is a
     step function, and
@@ -107,7 +107,7 @@ def pair_slopes(
     replicates: int = 1,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Play antithetic pairs: ``directions`` an instance, each with its ε and ``replicates`` worlds.
+    """Slopes from antithetic pairs: ``directions`` per instance, ``replicates`` for each.
 
     Gives the mean regret of a pair ``[setting, instance, direction]``, its slopes by log parameters
     ``[setting, instance, direction, parameter]``, and the rounds played.

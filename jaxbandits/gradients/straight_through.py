@@ -1,4 +1,4 @@
-"""Straight-through: a low-variance gradient of declared bias, by one run's softened choices."""
+"""Straight-through: a biased low-variance gradient from the softened choices of one run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jaxbandits.policies.base import chooses_by_logits, chooses_by_score, gumbel
 
 
 class Tangents(NamedTuple):
-    """A policy's state, and how its statistics would move with each parameter if choices were soft."""
+    """A policy's state, and the derivatives of its statistics if choices were soft."""
 
     policy: Pytree
     choice: jax.Array  # f32[P, K]: tangents of the last soft choice
@@ -35,7 +35,7 @@ class Tangents(NamedTuple):
 
 @pytree
 class Softened(Watching):
-    """Acts as ``policy`` (hard choices), and carries the tangents of the softened ones along."""
+    """Chooses as ``policy`` (hard choices), and also tracks the tangents of softened choices."""
 
     policy: Policy = leaf()
     relax: Any = leaf(above=0)
@@ -47,7 +47,7 @@ class Softened(Watching):
         return Tangents(self.policy.init(spec), jnp.zeros(shape, jnp.float32), none, none, none)
 
     def update(self, state: Tangents, key: jax.Array, observation: Observation) -> Tangents:
-        """The inner policy learns; a softly chosen arm moves by its outcome or its mean."""
+        """The inner policy learns; softly chosen arms change by their outcome or their mean."""
         before = arm_statistics.as_floats(state.policy, observation.view.round)
         is_action = jax.lax.iota(jnp.int32, before.n.shape[0]) == observation.action
 
@@ -102,7 +102,7 @@ def estimate(
     relax: float = 1.0,
     **options: Any,
 ) -> GradientEstimate:
-    """Straight-through gradient: **biased**; nothing here bounds the bias: measure it before use.
+    """Straight-through gradient: **biased**, without a bound on the bias; measure it before use.
 
     Forward, the run is the policy's own, with hard choices. Backward, each choice is taken to be
     softmax((ℓ + G)/relax) (for an index policy softmax(score/relax)), the statistics move with the

@@ -1,4 +1,4 @@
-"""Exact answers for small problems, to check simulations and estimators. Float64, host."""
+"""Exact solutions of small problems, to check simulations and estimators. Host, float64."""
 
 from jaxbandits._names import attach
 

@@ -1,4 +1,4 @@
-"""Closed-form regret bounds of the papers, as plain functions that :func:`jax.grad` differentiates.
+"""Closed-form regret bounds of the papers, as functions that :func:`jax.grad` differentiates.
 
 Written in ``jax.numpy`` for one instance; the dtype is that of the input (give float64 arrays under
 a scoped ``jax.enable_x64(True)`` for float64). A bound says what cannot be exceeded: it is often
@@ -74,7 +74,7 @@ def omega_regret_at(
 def rcucb_regret(
     alpha: jax.Array, values: jax.Array, penalties: jax.Array, rounds: int
 ) -> jax.Array:
-    """RCUCB, Theorem 1 without what it subtracts: a bound on the regret after T rounds.
+    """RCUCB, Theorem 1 without its negative term: a bound on the regret after T rounds.
 
     .. math:: \\sum_{i,\\tau} \\Delta_{i\\tau} u_{i\\tau}, \\quad
         u = \\frac{8 \\alpha (1 + \\lambda(\\tau))^2 \\ln T}{\\Delta^2} + 1
@@ -146,7 +146,7 @@ def suak_regret(
 
 
 def _ratio_gaps(mean_reward: jax.Array, mean_cost: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(Δ_k = max μ^r/μ^c − μ^r_k/μ^c_k, is k the best arm?)."""
+    """(Δ_k = max μ^r/μ^c − μ^r_k/μ^c_k, whether k is the best arm)."""
     ratio = mean_reward / mean_cost
     best = jnp.arange(ratio.shape[0]) == jnp.argmax(ratio)
     return jnp.where(best, 0.0, jnp.max(ratio) - ratio), best

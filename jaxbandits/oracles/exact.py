@@ -23,7 +23,7 @@ _NUMBERS = 2_000_000  # in one array of (instance, end, arm)
 
 
 class Counts(NamedTuple):
-    """Counts before a round, a row a state, ``i64[state, K]``; round = ``pulls.sum(1) + 1``."""
+    """Counts before a round, one row per state, ``i64[state, K]``; round = ``pulls.sum(1) + 1``."""
 
     pulls: np.ndarray
     rewards: np.ndarray  # how many of the rewards were 1
@@ -31,11 +31,11 @@ class Counts(NamedTuple):
 
 
 Choice = Callable[[Counts], np.ndarray]
-"""From counts to probabilities of arms, then P derivatives by parameters, ``f64[1 + P, state, K]``."""
+"""A policy: arm probabilities from counts, then P derivatives, ``f64[1 + P, state, K]``."""
 
 
 class Ends(NamedTuple):
-    """All counts that a run may end with, ``[end]``, and the weight of each; see :func:`play_out`."""
+    """All final counts of a run, ``[end]``, with their weights; see :func:`play_out`."""
 
     counts: Counts
     # i64[end]: the arm whose last pull exceeded the budget and forfeits its reward, or −1
@@ -68,7 +68,7 @@ def play_out(
     last_pull: str = "counts",
     costs: bool = False,
 ) -> Ends:
-    """All ends of a run, with the weight of each.
+    """All possible ends of a run, with their weights.
 
     Args:
         choose: the policy.

@@ -1,4 +1,4 @@
-"""The most that a budget buys from known arms: exact dynamic programs, the best set's rate."""
+"""The most that a budget can earn from known arms: dynamic programs, the best set's rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_CELLS = 20_000_000
 
 
 class ArmLaw(NamedTuple):
-    """All outcomes of a pull, ``[J]`` each: probabilities that sum to 1, values in [0, 1]."""
+    """All outcomes of a pull, ``[J]`` each: probabilities, rewards and costs in [0, 1]."""
 
     probability: np.ndarray
     reward: np.ndarray
@@ -45,7 +45,7 @@ class Optimum(NamedTuple):
 
 
 def bernoulli_law(mean_reward: float, mean_cost: float | Sequence[float]) -> ArmLaw:
-    """Independent rewards and costs of 0 or 1; d mean costs make costs of d resources, ``[J, d]``.
+    """Independent rewards and costs of 0 or 1; d mean costs give d resources, ``[J, d]``.
 
     Example:
         >>> from jaxbandits.oracles.optimum import bernoulli_law
@@ -73,7 +73,7 @@ def independent_law(
 
 
 def budgeted_optimum(arms: Sequence[ArmLaw], budget: float, *, last_pull: str) -> Optimum:
-    """The largest expected total reward of any policy under a total budget, laws known.
+    """The largest expected reward of any policy under a total budget with known distributions.
 
     With b spent, a policy that knows the laws needs to look at nothing else, and
 
@@ -136,7 +136,7 @@ class KnapsackOptimum(NamedTuple):
 def knapsack_optimum(
     arms: Sequence[ArmLaw], budget: Sequence[float], rounds: int, *, last_pull: str
 ) -> KnapsackOptimum:
-    """The largest expected total reward of any policy under d budgets and T rounds, laws known.
+    """The largest expected reward of any policy for d budgets, T rounds, known distributions.
 
     .. math:: V_t(b) = \\max_k E\\big[r_k 1\\{\\text{earned}\\} + V_{t+1}(b + c_k)\\big], \\qquad
         V_t(b) = 0 \\text{ if } b_j \\ge B_j \\text{ for some } j \\text{ or } t > T.

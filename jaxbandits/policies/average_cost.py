@@ -27,7 +27,7 @@ from jaxbandits.policies.base import ArmTotals, check_null_arm, fewest, money_le
 
 
 class MixturePolicy(ArmTotals):
-    """A policy that draws its action from at most two in every round. Write :meth:`plan`.
+    """A policy that draws each action from at most two. Subclasses define :meth:`plan`.
 
     Actions are the arms 0 … K−1, the null arm K, and −1 for a skip. One uniform U a round (role
     ``MIX``) decides: the mixture's costlier member is played if and only if U < its weight.
@@ -35,7 +35,7 @@ class MixturePolicy(ArmTotals):
 
     @abstractmethod
     def plan(self, state: Any, view: View) -> tuple[Any, Mixture]:
-        """(state, mixture) of the coming round."""
+        """(state, mixture) for the next round."""
 
     def check(self, spec: FiniteSpec) -> None:
         super().check(spec)
@@ -49,7 +49,7 @@ class MixturePolicy(ArmTotals):
 
 
 def stored(x: jax.Array) -> jax.Array:
-    """``x`` (an int32 scalar), stored: computed once, whoever reads it.
+    """``x`` (an int32 scalar), stored so that it is computed only once.
 
     XLA on CPU repeats a chain of elementwise operations in every kernel that reads its end, here a
     whole hash in some thirty kernels; the end of a reduction is stored instead.
@@ -126,7 +126,7 @@ def budget_rate(view: View, policy: OnePhase | PrimalDualTwoPhase) -> jax.Array:
 
 @pytree
 class FluidOracle(MixturePolicy):
-    """Draw from the solution of the fluid LP at the *true* means: max ⟨μ, π⟩ s.t. ⟨ρ, π⟩ ≤ c.
+    """Draws each action from the fluid LP at the *true* means: max ⟨μ, π⟩ s.t. ⟨ρ, π⟩ ≤ c.
 
     Its mean reward a round is r* and its mean cost at most c, but its path strays above c·t:
     ``Guarded(FluidOracle(...))`` keeps the anytime constraint and shows what that costs.
@@ -158,7 +158,7 @@ class FluidOracle(MixturePolicy):
 
 @pytree
 class OnePhase(MixturePolicy):
-    """One-Phase: each arm once, then draws from the optimistic LP on the rest of budget and time.
+    """One-Phase: each arm once, then draws from the optimistic LP for the budget and time left.
 
     .. math:: \\max_\\pi \\langle \\mu^U, \\pi \\rangle \\ \\text{ s.t. } \\ \\langle \\rho^L, \\pi \\rangle \\le
         \\frac{cT - S_c(t-1)}{T - t + 1}, \\quad \\pi \\in \\Delta_K,
@@ -219,7 +219,7 @@ class PacerState(NamedTuple):
 
 @pytree
 class Pacer(MixturePolicy):
-    """Play the arm of largest optimistic reward net of its optimistic cost at the current price λ:
+    """Pull the arm with the largest optimistic reward minus optimistic cost at the current price λ:
 
     .. math:: \\arg\\max_k \\ \\mu^U_k - \\lambda\\, \\rho^L_k / c \\quad \\text{(the null arm has 0)},
 
@@ -282,13 +282,13 @@ class TwoPhaseState(NamedTuple):
     slack: jax.Array  # bool[]: the cost does not bind (J')
 
     def identified(self) -> jax.Array:
-        """Is phase 1 over? |X*| + |J'| ≥ 2."""
+        """Whether phase 1 is over: |X*| + |J'| ≥ 2."""
         return jnp.sum(self.support, dtype=jnp.int32) + self.slack.astype(jnp.int32) >= 2
 
 
 @pytree
 class PrimalDualTwoPhase(MixturePolicy):
-    """Sweep over the arms until the optimal support is known, then One-Phase's rule on the support.
+    """Sweeps over the arms until the optimal support is identified, then One-Phase's rule on it.
 
     Phase 1 pulls the arms in turn. After each sweep, arm x (null arm included) joins X* if
     :math:`\\mathrm{UCB}(OPT_{-x}) < \\mathrm{LCB}(OPT)`, where x is forbidden on the left; and the
@@ -337,7 +337,7 @@ class PrimalDualTwoPhase(MixturePolicy):
         return state._replace(support=state.support | support, slack=state.slack | slack)
 
     def tests(self, learnt: ArmStatistics, allowed: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(which actions are surely in the support, is the cost surely no binding constraint)."""
+        """(actions certainly in the support, whether the cost is certainly not binding)."""
         at = bounds(learnt, self.a, log_of(self.horizon))
 
         def optimum(reward: jax.Array, allowed: jax.Array) -> Mixture:
@@ -372,7 +372,7 @@ class PrimalDualTwoPhase(MixturePolicy):
 
 
 class SimplexState(NamedTuple):
-    """Statistics, and the account of every pair."""
+    """Statistics, and the accounts of all pairs."""
 
     learnt: ArmStatistics
     balance: Total  # [K, K + 1]: c n_x − b_x of the pair x = (above c, below c or null)
@@ -382,13 +382,13 @@ class SimplexState(NamedTuple):
 
 @pytree
 class UCBSimplex(MixturePolicy):
-    """UCB-Simplex: basis of best optimistic reward at *empirical* costs; load balancing in pairs.
+    """UCB-Simplex: the best basis at optimistic rewards and *empirical* costs, with load balancing.
 
     .. math:: \\max_\\pi \\sum_k \\big(\\bar r_k + \\lambda \\sqrt{2 \\ln t / n_k}\\big) \\pi_k
         \\ \\text{ s.t. } \\ \\langle \\bar c, \\pi \\rangle \\le c, \\quad \\pi \\in \\Delta_K.
 
-    Each arm once first. A single arm is played. Of a pair x = (j above c, k below c or null), j is
-    played if :math:`b_x \\le c\\, n_x`, else k, where :math:`n_x` counts the rounds in which x was
+    Each arm once first. A single arm is pulled. Of a pair x = (j above c, k below c or null), j is
+    pulled if :math:`b_x \\le c\\, n_x`, else k, where :math:`n_x` counts the rounds in which x was
     selected and :math:`b_x` is what they cost. ``Guarded(UCBSimplex(...))`` is the SUAK paper's
     USS.
 
@@ -458,7 +458,7 @@ class SUAKState(NamedTuple):
 
 @pytree
 class SUAK(MixturePolicy):
-    """SUAK: keep Σ_{s≤t} c_s ≤ c·t at every round, learn the best base, under-use c to avoid skips.
+    """SUAK: keeps Σ_{s≤t} c_s ≤ c·t in every round and under-uses the budget to avoid skips.
 
     Arm l is *uncertain* while :math:`|\\bar\\rho_l - c| \\le 7\\sqrt{1.5 \\ln t / N_l}`. While
     there is one: skip if :math:`S_p + 1 > c N_p` (:math:`S_p, N_p`: cost and number of such
@@ -481,7 +481,7 @@ class SUAK(MixturePolicy):
 
     Source: SUAK paper, §3.2, Algorithm 2, Eqs. (4)–(9), App. A.
 
-    Deviations: as printed, N_p counts pulls only, and the first round could never be played; here
+    Deviations: as printed, N_p counts pulls only, and nothing could be pulled in the first round; here
     it counts skips of this kind too (as the proof does). The test of S_p is made only while some
     arm is uncertain, that of S_c before every pull. Which uncertain arm is pulled is not said
     there. ε with ln t is the proof's, with ln T the text's.
@@ -535,7 +535,7 @@ class SUAK(MixturePolicy):
         return state, select_tree(over | (explore & broke), alone(jnp.int32(SKIP)), main)
 
     def base(self, state: SUAKState, view: View, log: jax.Array, d: jax.Array) -> Mixture:
-        """The optimistic base, mixed so that the budget is under-used."""
+        """The optimistic base, with weights that under-use the budget."""
         wide = bounds(state.learnt, 3.0, log if self.horizon is None else log_of(self.horizon))
         base = best_mixture(wide.reward_high, wide.cost_low, self.c, and_null(view.available))
         omega = d / (2 + d - self.c)

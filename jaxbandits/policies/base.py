@@ -39,7 +39,7 @@ class Exploration:
 
 @pytree
 class LogExploration(Exploration):
-    """𝓔_t = a·ln max(t, 2): for a = 1 the upper end of what the theory of RCB allows.
+    """𝓔_t = a·ln max(t, 2); with a = 1 the largest that the theory of RCB allows.
 
     Args:
         scale: a > 0, default 1.
@@ -60,7 +60,7 @@ class LogExploration(Exploration):
 
 @pytree
 class LogLogExploration(Exploration):
-    """𝓔_t = 2 ln(4(log₂ t + 1)): the least that RCB's theory allows (above ln t for t < 2,391).
+    """𝓔_t = 2 ln(4(log₂ t + 1)), the smallest that RCB's theory allows (above ln t for t < 2,391).
 
     Example:
         >>> from jaxbandits.policies import LogLogExploration
@@ -76,7 +76,7 @@ class LogLogExploration(Exploration):
 
 @pytree
 class SlowLogExploration(Exploration):
-    """𝓔_t = 2 ln(10 ln t), t ≥ 2 in the logarithm: the least that Wang et al. allow UCB-V(∞).
+    """𝓔_t = 2 ln(10 ln max(t, 2)), the smallest that Wang, Audibert and Munos allow UCB-V(∞).
 
     Example:
         >>> from jaxbandits.policies import SlowLogExploration
@@ -150,12 +150,12 @@ def first_of_largest(
 
 
 def behind_the_fresh(order: jax.Array) -> jax.Array:
-    """Priorities that come after every arm id."""
+    """Priorities that are larger than every arm id."""
     return (order >> 1) | jnp.uint32(1 << 31)
 
 
 def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Whom :func:`largest` would draw in each round if just the arms ``tied`` had the top score.
+    """The arm that :func:`largest` would draw in each round if exactly the arms ``tied`` were tied.
 
     The arms ``i32[h]``, K for none; and where that is certain (all but one time in 10⁹). One pass
     over arms and rounds: the arm is found again from its priority.
@@ -179,14 +179,14 @@ def tie_winners(tied: jax.Array, key: jax.Array, rounds: jax.Array) -> tuple[jax
 
 
 def check_one_cost(owner: Policy, spec: FiniteSpec) -> None:
-    """Refuse a world whose costs are a vector."""
+    """Refuse an environment whose costs are a vector."""
     costs = f"costs as a vector of length {spec.resources}"
     must = f"one with one cost for {type(owner).__name__}"
     refuse("environment", costs, spec.resources is not None, must)
 
 
 def check_for_each_arm(argument: str, value: Any, spec: FiniteSpec) -> None:
-    """Refuse numbers, if any are given, that are not one for each arm on their last axis."""
+    """Refuse given numbers whose last axis does not have one for each arm."""
     given = spec.arms if value is None else np.shape(value)[-1]
     refuse(argument, f"{given} numbers", given != spec.arms, f"one for each of {spec.arms} arms")
 
@@ -194,7 +194,7 @@ def check_for_each_arm(argument: str, value: Any, spec: FiniteSpec) -> None:
 def check_one_arm(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
     """Refuse a policy inside another one whose action is a set of arms."""
     name, of_several = f"{type(owner).__name__}.policy", jnp.shape(inner.blank_action(spec)) != ()
-    refuse(name, type(inner).__name__, of_several, "one that plays one arm a round")
+    refuse(name, type(inner).__name__, of_several, "one that pulls one arm a round")
 
 
 class OneCost(Policy):
@@ -207,7 +207,7 @@ class OneCost(Policy):
 
 
 class Plan(OneCost):
-    """A policy that does not learn. Write ``select``."""
+    """A policy that does not learn. Subclasses define ``select``."""
 
     def init(self, spec: FiniteSpec) -> jax.Array:
         return jnp.zeros((), jnp.int32)
@@ -217,9 +217,9 @@ class Plan(OneCost):
 
 
 class ArmTotals(OneCost):
-    """A policy with :class:`~jaxbandits.core.arm_statistics.ArmStatistics`. Write ``select``.
+    """A policy with statistics of each arm. Subclasses define ``select``.
 
-    A state that is more than these statistics has them in its field ``learnt``.
+    The state is :class:`~jaxbandits.core.arm_statistics.ArmStatistics`, or has them as ``learnt``.
 
     Attributes:
         spreads: True if it reads Σx(1 − x) (``arms.reward_spread``, ``arms.cost_spread``).
@@ -242,7 +242,7 @@ class ArmTotals(OneCost):
         return learnt if isinstance(state, ArmStatistics) else state._replace(learnt=learnt)
 
     def with_history(self, state: Any, totals: ArmStatistics) -> Any:
-        """The state as it would be if pulls with these totals, ``[K]``, had been learnt, too."""
+        """The state as if pulls with these totals, ``[K]``, had also been learned."""
         before = getattr(state, "learnt", state)
         return self.with_learnt(state, arm_statistics.together(before, totals))
 
@@ -265,7 +265,9 @@ _LATER = 2.0**-18  # of ln t
 
 
 class IndexPolicy(ArmTotals):
-    """Pull each arm once in index order, then that of largest :meth:`score`; exact ties at random.
+    """Pulls each arm once in index order, then the arm with the largest :meth:`score`.
+
+    Exact ties are broken at random.
 
     Attributes:
         rests: True if an arm's score depends on its own statistics and t only, and never falls
@@ -283,15 +285,15 @@ class IndexPolicy(ArmTotals):
     rounding: ClassVar[float] = 2.0**-20
 
     def scoring(self) -> IndexPolicy:
-        """The policy that computes scores: this one without what only :meth:`init` reads."""
+        """The policy for computing scores: this one without what only :meth:`init` reads."""
         return self
 
     def earlier_pulls(self) -> jax.Array | None:
-        """Pulls in its statistics that are not of this run, ``i32[K]``; None: there are none."""
+        """Pulls in the statistics from before this run, ``i32[K]``; None: there are none."""
         return None
 
     def own_round(self, round: jax.Array) -> jax.Array:
-        """t of the formula: the round, or a later one for a policy that counts on from a history."""
+        """t in the formula: the round, plus earlier rounds of a policy with a history."""
         return round
 
     @abstractmethod
@@ -299,15 +301,15 @@ class IndexPolicy(ArmTotals):
         """The index of every arm, elementwise in ``arms`` (float32); +∞ forces a pull."""
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
-        """Arms that take part in this round, ``bool[K]`` (all); an absent one never does."""
+        """Arms considered in this round, ``bool[K]``, by default all; absent ones never are."""
         return view.available
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
-        """``i32[]``: a round until which :meth:`admits` and :meth:`status` say what they say now.
+        """The last round in which :meth:`admits` and :meth:`status` certainly are as at ``round``.
 
-        If the arms' totals change, but not which arms were pulled. A policy with an ``admits`` of
-        its own must tell, or no engine plays many of its rounds at once; a round before ``round``
-        says that nothing is known.
+        It is ``i32[]``, and holds while the set of pulled arms stays the same. A policy that
+        overrides ``admits`` must define it, or no engine simulates many of its rounds at once; a
+        value below ``round`` means that nothing is certain.
         """
         return jnp.int32(NEVER)
 
@@ -337,7 +339,7 @@ def check_score_inside(owner: Policy, inner: object) -> None:
 
 
 class AroundIndex(IndexPolicy):
-    """A policy around an index policy, its field ``policy``, whose formula it plays by."""
+    """A policy around an index policy, its field ``policy``, whose formula it uses."""
 
     policy: IndexPolicy
 
@@ -363,7 +365,7 @@ class AroundIndex(IndexPolicy):
 
 
 def check_null_arm(owner: Policy, spec: FiniteSpec) -> None:
-    """Refuse a world in which one cannot rest."""
+    """Refuse an environment without a null arm."""
     must = f"wrapped as WithNullArm(arms) for {type(owner).__name__}"
     refuse("environment", "no null arm", not spec.null_arm, must)
 
@@ -396,9 +398,9 @@ def evaluate_totals(policy: IndexPolicy, totals: ArmStatistics, round: jax.Array
 
 
 def safe_round(round: jax.Array) -> jax.Array:
-    """``round`` on CPU; elsewhere a later one at which no score that rests is below its value now.
+    """A round at which no resting score is below its value at ``round``: on CPU ``round`` itself.
 
-    But for the margin of :func:`surely_exceeds`. If the square root in ε falls by a unit in the
+    Up to the margin of :func:`surely_exceeds`. If the square root in ε falls by a unit in the
     last place, an index such as :math:`(\\bar r + \\epsilon)/(\\bar c - \\epsilon)` may fall by any
     share of itself. ε reads ln t: where ln t is larger by 2⁻¹⁸ of itself, ε is larger by 2⁻¹⁹,
     sixteen units.
@@ -410,22 +412,22 @@ def safe_round(round: jax.Array) -> jax.Array:
 
 
 def surely_exceeds(policy: IndexPolicy, score: jax.Array, ceiling: jax.Array) -> jax.Array:
-    """Whether a score exceeds the others' ceiling (−∞: none) by more than rounding may hide."""
+    """Whether a score exceeds the others' ceiling (−∞: none) by more than rounding errors."""
     return score > ceiling + jnp.where(jnp.isfinite(ceiling), jnp.abs(ceiling) * margin(policy), 0)
 
 
 def margin(policy: IndexPolicy) -> jax.Array:
-    """By how much of itself a score that rests may fall on this kind of device, times two."""
+    """Twice the largest relative fall of a resting score on this kind of device."""
     return policy.rounding * by_device(cpu=1.0, accelerator=COARSER)
 
 
 def evaluate_state(policy: IndexPolicy, state: Any, round: jax.Array | int) -> jax.Array:
-    """Scores of a state at a round, ``f32[K]``: to look inside a policy."""
+    """Scores of a state at a round, ``f32[K]``, to inspect a policy."""
     return evaluate_totals(policy, state, jnp.asarray(round, jnp.int32))
 
 
 def scores(policy: IndexPolicy, pulls: Any, reward: Any, cost: Any, round: int) -> np.ndarray:
-    """The index of every arm, ``[K]``, after ``pulls`` with these 0/1 sums: to look inside a policy.
+    """The index of every arm, ``[K]``, after ``pulls`` with these sums of 0/1 outcomes.
 
     Example:
         >>> from jaxbandits.policies import OmegaUCB, scores
@@ -451,7 +453,7 @@ _CHOICE = 32  # the role of these draws
 
 
 class RandomisedPolicy(ArmTotals):
-    """Draw arm k with probability p_k ∝ exp(ℓ_k). Write :meth:`logits`, which gives ℓ.
+    """Draws arm k with probability p_k ∝ exp(ℓ_k). Subclasses define :meth:`logits`, which gives ℓ.
 
     The draw is argmax_k (ℓ_k + G_k) with independent standard Gumbel G_k, addressed by (round,
     arm), so a small change of a parameter changes few draws, and an arm that does not exist changes
@@ -478,7 +480,7 @@ class RandomisedPolicy(ArmTotals):
         return state, largest(self.perturbed(state, key, view), key, view)
 
     def perturbed(self, state: ArmStatistics, key: jax.Array, view: View) -> jax.Array:
-        """ℓ + G, ``f32[K]``: the arm that is drawn has the largest."""
+        """ℓ + G, ``f32[K]``; the arm with the largest value is drawn."""
         arms = arm_statistics.as_floats(state, view.round)
         policy, arms, available = jax.lax.optimization_barrier((self, arms, view.available))
         logits = one_for_each_arm(self, "logits", policy.logits(arms, available), state.pulls.shape)
@@ -495,7 +497,7 @@ def chooses_by_logits(policy: object) -> TypeGuard[RandomisedPolicy]:
 
 
 def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
-    """Gumbel draws G = −ln E, ``f32[arms]``; E ~ Exp(1) by 32 bits at address (round, arm)."""
+    """Gumbel draws G = −ln E, ``f32[arms]``, E ~ Exp(1) from 32 bits at address (round, arm)."""
     ids = jax.lax.iota(jnp.uint32, arms)
     word = jax.vmap(lambda arm: streams.policy_words(key, round, _CHOICE, arm)[0])(ids)
     # Small u, the ones that win, are the finest
@@ -504,7 +506,7 @@ def gumbel(key: jax.Array, round: jax.Array, arms: int) -> jax.Array:
 
 
 def fewest(pulls: jax.Array, among: jax.Array) -> jax.Array:
-    """The arm with the fewest pulls ``among`` some, the lowest index first; K if there is none."""
+    """The arm with the fewest pulls in ``among``, the lowest index if tied; K if there is none."""
     smallest = jnp.min(jnp.where(among, pulls, jnp.int32(2**31 - 1)))
     ids = jax.lax.iota(jnp.int32, pulls.shape[0])
     return jnp.min(jnp.where(among & (pulls == smallest), ids, pulls.shape[0]))

@@ -1,4 +1,4 @@
-"""Policies of censored arms: RCUCB, z-RCUCB, estimates of survival, reductions to ordinary arms.
+"""Policies for censored arms: RCUCB, z-RCUCB, survival estimates, reductions to ordinary arms.
 
 Arrays are over pairs of an arm and a limit, ``[n·m]``; counts are int32 and exact.
 """
@@ -31,7 +31,7 @@ Counts = tuple[jax.Array, ...]
 
 
 class PairRound(NamedTuple):
-    """One round as the pairs see it: ``bool[n·m]``."""
+    """What a round says about each pair: ``bool[n·m]``."""
 
     pulled: jax.Array  # pairs of the arm that was pulled
     reach: jax.Array  # … whose limit τ is at most the round's
@@ -49,7 +49,7 @@ class Survival:
         self.beyond, self.by_reach, self.needs_revealed = beyond, by_reach, needs_revealed
 
     def record(self, counts: Counts, round_: PairRound) -> Counts:
-        """The counts with one more round."""
+        """The counts after one more round."""
         return (counts[0] + self.beyond(round_),)
 
     def tail(self, sums: Sums) -> tuple[jax.Array, jax.Array]:
@@ -59,7 +59,7 @@ class Survival:
 
 
 class KaplanMeier(Survival):
-    """Product-limit estimate Π (1 − events/at risk) over the limits: legal, uses all rounds (ours).
+    """The product-limit estimate Π (1 − events/at risk) over cells between limits (ours, legal).
 
     Rounds are censored exactly at limits, so counts per cell (at risk, events) give what the
     product over single consumptions gives. The width is literal's, with N_{i,0}; no theory covers
@@ -69,7 +69,7 @@ class KaplanMeier(Survival):
     counts: ClassVar[int] = 2
 
     def record(self, counts: Counts, round_: PairRound) -> Counts:
-        """A round is at risk in every cell up to its limit that its consumption did not end before."""
+        """A round is at risk in each cell up to its limit that its consumption reached."""
         # PairRound.within is False after a censored round: it counts as at risk up to its limit,
         # and as no event.
         risk = round_.reach & ~round_.before
@@ -148,7 +148,7 @@ def of_limits(spec: CensoredSpec, values: np.ndarray) -> np.ndarray:
 
 
 def pair_round(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedback) -> PairRound:
-    """The round as every pair sees it: see :class:`PairRound`."""
+    """What the round says about each pair, see :class:`PairRound`."""
     arm, limit_index = pair_ids(spec)
     limits = spec.limit_ticks
     pulled = arm == action.arm
@@ -229,7 +229,7 @@ def choose(
 
 
 def _exists(spec: CensoredSpec, available: jax.Array | None) -> jax.Array:
-    """Which pairs are of an arm that is there, ``bool[n·m]``; all by default."""
+    """Which pairs belong to an available arm, ``bool[n·m]``; all by default."""
     present = jnp.ones((spec.arms,), bool) if available is None else available
     return jnp.broadcast_to(present[:, None], (spec.arms, len(spec.limits))).reshape(-1)
 
@@ -240,7 +240,7 @@ def _action(spec: CensoredSpec, pair: jax.Array) -> PairAction:
 
 @pytree
 class RCUCB(PairPolicy):
-    """RCUCB: an optimistic index of each pair (arm i, limit τ) that shares what limits ≥ τ saw.
+    """RCUCB: an optimistic index of each pair (arm i, limit τ), which uses rounds with limits ≥ τ.
 
     .. math:: \\frac{G_{i,\\tau}}{N_{i,\\tau}} - \\lambda(\\tau) \\hat S_{i,\\tau}
         + \\sqrt{\\frac{2 \\alpha \\ln t}{N_{i,\\tau}}} + \\lambda(\\tau) \\sqrt{\\frac{2 \\alpha
@@ -310,7 +310,7 @@ class RCUCB(PairPolicy):
 
 
 class Trials(NamedTuple):
-    """Pulls of every pair on its own, and what they brought, ``[n·m]``."""
+    """Pulls and payoffs of each pair by itself, ``[n·m]``."""
 
     spec: CensoredSpec
     pulls: jax.Array  # i32
@@ -327,7 +327,7 @@ class VirtualArms(NamedTuple):
 
 
 def pair_mask(spec: CensoredSpec, action: PairAction) -> jax.Array:
-    """Which pair was played, ``bool[n·m]``."""
+    """Which pair was chosen, ``bool[n·m]``."""
     arm, limit_index = pair_ids(spec)
     return (arm == action.arm) & (limit_index == action.limit)
 
@@ -341,6 +341,8 @@ def payoff_ticks(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedb
 @pytree
 class UCBReduction(PairPolicy):
     """UCB on virtual arms: :math:`\\bar x + f(\\tau) \\sqrt{2 \\alpha \\ln t / T_{i,\\tau}}`.
+
+    T counts the pair's own pulls.
 
     Rounds 1 … n·m (m limits) play each pair once, in index order. Ties at random. T is the
     pair's own number of pulls.
@@ -400,7 +402,7 @@ class UCBReduction(PairPolicy):
 
 @pytree
 class ThompsonReduction(PairPolicy):
-    """Thompson sampling on virtual arms: the pair of largest θ ~ Beta(1 + successes, 1 + failures).
+    """Thompson sampling on virtual arms: the largest θ ~ Beta(1 + successes, 1 + failures).
 
     A payoff is rescaled to y ∈ [0, 1] and turned into a Bernoulli(y) trial, exactly in ticks. No
     initial rounds.
@@ -484,7 +486,7 @@ def fine_limits(depth: int, m: int = 2, tau_max: float = 1.0) -> np.ndarray:
 
 @pytree
 class ZRCUCB(PairPolicy):
-    """z-RCUCB: each arm starts with the limit τ_max and splits a cell of its grid once well known.
+    """z-RCUCB: each arm starts with the limit τ_max and splits well-estimated cells of its grid.
 
     .. math:: \\hat v_{i,\\tau} + c_{i,\\tau} + (\\tau - \\mathrm{down}_i(\\tau)), \\qquad
         c_{i,\\tau} = \\sqrt{\\frac{2 \\alpha L}{N_{i,\\tau}}} + \\lambda(\\tau) \\sqrt{\\frac{2
@@ -497,7 +499,7 @@ class ZRCUCB(PairPolicy):
     the arm's whole history, exactly. If a cell of the finest grid should be split the lane ends
     with status CAPACITY; with more limits it replays the same prefix.
 
-    From round T + 1 on the recommended pair is played: that of the finest cell, on a tie of largest
+    From round T + 1 on the recommended pair is pulled: that of the finest cell, on a tie of largest
     v̂ (lowest arm and limit if tied still). So with ``Horizon(T + 1)`` the regret of the last round
     is the simple regret.
 
@@ -545,7 +547,7 @@ class ZRCUCB(PairPolicy):
         return Zoom(empty_sums(spec, survival_of(self, spec)), cells, jnp.bool_(False))
 
     def pairs(self, state: Zoom, available: jax.Array | None = None) -> Pairs:
-        """Values at every point of the finest grid, in use or not; n: available arms."""
+        """Values at every point of the finest grid, used or not; n: available arms."""
         spec = state.sums.spec
         arms = jnp.int32(spec.arms) if available is None else jnp.sum(available, dtype=jnp.int32)
         horizon = jnp.asarray(self.horizon, jnp.float32)
@@ -562,7 +564,7 @@ class ZRCUCB(PairPolicy):
         return self.refined(state._replace(sums=sums), observation)
 
     def refined(self, state: Zoom, observation: Observation) -> Zoom:
-        """The grid of the round's arm, refined by what is known now."""
+        """The grid of the round's arm, refined with the current estimates."""
         action, spec, sums = observation.action, state.sums.spec, state.sums
         row = state.cell.reshape(spec.arms, -1)[action.arm]
         limit_index = jnp.arange(len(spec.limits), dtype=jnp.int32)
@@ -591,7 +593,7 @@ class ZRCUCB(PairPolicy):
         return jnp.where(on_grid(state) & exists, scores, -jnp.inf)
 
     def best_pair(self, state: Zoom, available: jax.Array | None = None) -> PairAction:
-        """The pair of the finest cell, on a tie of the largest v̂."""
+        """The pair with the largest v̂, among ties that of the finest cell."""
         pairs, spec = self.pairs(state, available), state.sums.spec
         best = jnp.where(pairs.n > 0, pair_value(pairs), 0.0)
         finest = on_grid(state) & (state.cell == jnp.min(state.cell)) & _exists(spec, available)

@@ -1,4 +1,4 @@
-"""Policies with contexts: linear models of reward and cost, a bonus or a draw, a price of money.
+"""Contextual policies: linear models of reward and cost, a bonus or a draw, a price of money.
 
 Context x without a constant, x̃ = (1, x) with one, K arms, J resources. Each arm has a model of its
 own over :math:`\\tilde x`: :math:`A_k = P + \\sum \\tilde x \\tilde x^\\top`, :math:`h_k = \\sum r
@@ -51,7 +51,7 @@ _LEAST_SHARE = np.float32(1 / 20)  # of an arm's mean cost: so low may its bound
 
 
 class Features:
-    """A map from contexts ``f32[…, d]`` to features ``f32[…, D − 1]``; models put a 1 before them.
+    """A map from a context ``f32[…, d]`` to features ``f32[…, D − 1]``; models put a 1 in front.
 
     Example:
         >>> import jax.numpy as jnp
@@ -75,13 +75,13 @@ class Features:
         """The features of a context, or of many."""
 
     def norm(self, d: int) -> float:
-        """E‖x‖² of features, which the ridge goes by: their number, as at unit variance."""
+        """E‖x‖² of the features, which scales the ridge: their number, as for unit variance."""
         return float(self.size(d))
 
 
 @pytree
 class Raw(Features):
-    """The unchanged context, which should have about unit variance.
+    """The context itself, which should have about unit variance.
 
     Example:
         >>> from jaxbandits.policies import Raw
@@ -122,7 +122,7 @@ class Standardised(Features):
 
 @pytree
 class Cells(Features):
-    """The nearest of some centres, one-hot: a mean for each cell, shrunk towards the arm's mean.
+    """One-hot nearest centre: a mean for each cell, shrunk towards the arm's mean.
 
     Args:
         centres: ``[C, d]``.
@@ -155,13 +155,13 @@ class Cells(Features):
 
 
 class Explore:
-    """What is put on r̂. Write :meth:`above`."""
+    """Exploration: what is added to r̂. Subclasses define :meth:`above`."""
 
     @abstractmethod
     def above(
         self, model: Model, rows: jax.Array, width: jax.Array, key: jax.Array, round: jax.Array
     ) -> jax.Array:
-        """``f32[K]``, for rows x̃ ``f32[K, D]`` and w ``f32[K]``."""
+        """The amount added, ``f32[K]``, for rows x̃ ``f32[K, D]`` and widths w ``f32[K]``."""
 
 
 @pytree
@@ -190,7 +190,7 @@ class Bonus(Explore):
 
 @pytree
 class Draw(Explore):
-    """⟨θ̃, x̃⟩ − r̂ of a normal draw θ̃ with mean A⁻¹h and covariance v²A⁻¹: Thompson sampling.
+    """Thompson sampling: ⟨θ̃, x̃⟩ − r̂ with θ̃ normal, mean A⁻¹h and covariance v²A⁻¹.
 
     Models of arms are independent, and a round asks each for one number, which is normal with the
     standard deviation v w: that number is drawn (address: round, arm). A shared model's numbers
@@ -231,7 +231,7 @@ def _normals(key: jax.Array, round: jax.Array, number: int) -> jax.Array:
 
 
 class Model(NamedTuple):
-    """M = K models, or M = 1 for all arms."""
+    """Linear models: one per arm (M = K), or a shared one (M = 1)."""
 
     # A⁻¹; where the past is forgotten the Gram matrix without P instead, since there A⁻¹ alone
     # loses the ridge
@@ -243,7 +243,7 @@ class Model(NamedTuple):
 
 
 class Estimates(NamedTuple):
-    """What the models say of a request."""
+    """The models' estimates for a request."""
 
     rows: jax.Array  # f32[K, D]: x̃
     reward: jax.Array  # f32[K]: r̂
@@ -268,7 +268,7 @@ def _applied(matrix: jax.Array, rows: jax.Array) -> jax.Array:
 
 
 def check_contexts(owner: Policy, spec: FiniteSpec) -> None:
-    """Refuse a world that shows no contexts."""
+    """Refuse an environment without contexts."""
     must = f"one with contexts for {type(owner).__name__}, such as ContextualArms"
     refuse("environment", "no contexts", spec.context is None, must)
 
@@ -290,21 +290,21 @@ class _Linear(Policy):
         check_contexts(self, spec)
         context: Any = spec.context
         name, by_row = type(self).__name__, len(context) == 2
-        must = f"False where all arms have one context, {list(context)}"
+        must = f"False if all arms have one context, of shape {list(context)}"
         refuse(f"{name}.shared", True, self.shared and not by_row, must)
         if self.forget is not None:
             whole_number(f"{name}.forget", self.forget, 1, 20)
         no_features = context[-1] <= (1 if by_row else spec.arms)
-        must = "False where a context has no features beside prices"
+        must = "False if a context has no features besides prices"
         refuse(f"{name}.priced", True, self.priced and no_features, must)
 
     @property
     def most_rounds(self) -> int:
-        """2²⁴ without forgetting: then a float32 sum of ones stands still."""
+        """2²⁴ without forgetting, where a float32 sum of ones stops growing."""
         return _MOST_PULLS if self.forget is None else super().most_rounds
 
     def split(self, context: jax.Array, arms: int) -> tuple[jax.Array, jax.Array | None]:
-        """(features' part of a context, prices ``f32[K]`` if it tells them)."""
+        """(the features in a context, prices ``f32[K]`` if it includes them)."""
         if not self.priced:
             return context, None
         if context.ndim == 2:
@@ -375,7 +375,7 @@ class _Linear(Policy):
         )
 
     def estimates(self, model: Model, view: View) -> Estimates:
-        """r̂, ĉ, w of the request to be decided."""
+        """r̂, ĉ and w for the current request."""
         arms = model.pulls.shape[0]
         rows = self.rows(view.context, arms)  # type: ignore[arg-type]
         # What stands in the row of an absent arm may be NaN
@@ -448,7 +448,7 @@ class _Optimistic(_Linear):
 
 
 class PacedState(NamedTuple):
-    """The models, whether the world lets one rest, and the price of each resource."""
+    """The models, whether the policy may rest, and the price of each resource."""
 
     model: Any  # Model; () where nothing is learnt
     may_rest: jax.Array  # bool[]
@@ -457,7 +457,7 @@ class PacedState(NamedTuple):
 
 @pytree
 class LinUCB(_Optimistic):
-    """Linear models; the arm of largest optimistic reward net of optimistic cost at a fixed price:
+    """Linear models; pulls the arm with the largest optimistic reward minus cost at a fixed price:
 
     .. math:: \\arg\\max_k\\ U_k - \\lambda \\sum_j L_{kj}, \\qquad U_k = \\min(\\hat r_k + \\alpha w_k, 1), \\quad
         L_{kj} = \\max(\\hat c_{kj} - \\alpha_c w_k \\bar c_{kj}, \\bar c_{kj} / 20),
@@ -520,7 +520,7 @@ class LinUCB(_Optimistic):
 
 @pytree
 class ContextualPacer(_Optimistic):
-    """:class:`LinUCB` at prices that keep the budget's pace, moved each decision by mirror descent:
+    """:class:`LinUCB` at prices that pace the budget, moved after each decision by mirror descent:
 
     .. math:: \\arg\\max_k\\ U_k - \\sum_j \\lambda_j L_{kj}, \\qquad
         \\lambda_j \\leftarrow \\lambda_j \\exp\\big(\\min(\\eta\\,(L_{kj} / \\tau_j - 1), 1)\\big),
@@ -533,8 +533,8 @@ class ContextualPacer(_Optimistic):
 
     .. math:: \\tau = \\mathrm{clip}\\big(c + (\\text{left} - c) / h,\\ c/2,\\ 2c\\big).
 
-    Its promise is a mean near the budget, not a bound in every round
-    (:class:`~jaxbandits.policies.Guarded` would give that).
+    It keeps the mean cost near the budget, without a bound in every round
+    (:class:`~jaxbandits.policies.Guarded` gives that).
 
     Args:
         eta: η > 0, default 0.01.
@@ -618,7 +618,7 @@ class ContextualPacer(_Optimistic):
 
 
 class RateState(NamedTuple):
-    """The models, and what was earned and paid in all."""
+    """The models, and the totals earned and paid."""
 
     model: Model
     earned: Total
@@ -627,7 +627,7 @@ class RateState(NamedTuple):
 
 @pytree
 class LinearRate(_Optimistic):
-    """For a total budget: the largest optimistic reward net of optimistic cost at the rate so far,
+    """For a total budget: the arm with the largest optimistic reward minus cost at the rate so far,
 
     .. math:: \\arg\\max_k\\ U_k - \\hat\\rho L_k, \\qquad \\hat\\rho = \\sum r / \\sum c,
 
@@ -642,7 +642,7 @@ class LinearRate(_Optimistic):
 
     Raises:
         InputError: before anything runs, as :class:`LinUCB`; for several costs, or a null arm: then
-            one would wait for the best request for ever.
+            one would wait for the best request forever.
 
     Source: ours, after Dinkelbach's method for ratios.
 
@@ -664,7 +664,7 @@ class LinearRate(_Optimistic):
 
     def check(self, spec: FiniteSpec) -> None:
         super().check(spec)
-        must = "without one for LinearRate, which would wait for ever for the best request"
+        must = "without one for LinearRate, which would wait forever for the best request"
         refuse("environment", "a null arm", spec.null_arm, must)
         must = "one with one cost for LinearRate"
         refuse("environment", f"{spec.resources} resources", resources_of(spec) > 1, must)
@@ -702,7 +702,7 @@ class GameState(NamedTuple):
 
 
 class Move(NamedTuple):
-    """What a move against the resources goes by."""
+    """What a move against the resources depends on."""
 
     estimates: Estimates
     price: jax.Array  # f32[J]: Z y
@@ -728,7 +728,7 @@ class _Game(_Linear):
 
     @abstractmethod
     def play(self, now: Move, key: jax.Array, view: View) -> jax.Array:
-        """The arm, K for the null arm."""
+        """The chosen arm, K for the null arm."""
 
     def select_while_open(
         self, state: GameState, key: jax.Array, view: View, open: jax.Array
@@ -824,7 +824,7 @@ class SquareCBwK(_Game):
     greed: ArrayLike = leaf(default=None, above=0)
 
     def play(self, now: Move, key: jax.Array, view: View) -> jax.Array:
-        """A draw, by one uniform of the round (role ``MIX``)."""
+        """A drawn arm, from one uniform of the round (role ``MIX``)."""
         arms = now.estimates.reward.shape[0]
         net = net_of(now.estimates.reward, now.price, now.estimates.cost)
         d, greed = now.estimates.rows.shape[1] - 1, self.greed
@@ -864,7 +864,7 @@ class SquareCBwK(_Game):
 
 @pytree
 class ContextualOracle(Policy):
-    """The best arm at the *true* means and prices that keep the pace: the fluid optimum, played.
+    """An oracle: each request's best arm at the *true* means and at prices that pace the budget.
 
     As :class:`ContextualPacer` with r and c in place of U and L; the price moves from λ*.
 
@@ -890,7 +890,7 @@ class ContextualOracle(Policy):
 
     @classmethod
     def of(cls, world: Environment, price: Any, eta: Any = 0.01) -> ContextualOracle:
-        """With a world's own means, and a price of each of its instances, ``[instance, J]``."""
+        """An oracle with an environment's means, and prices of each instance ``[instance, J]``."""
         means: Any = world
         reward, cost = jax.tree.map(lambda x: np.asarray(x)[None], (means.reward, means.cost))
         return cls(reward, cost, np.asarray(price)[None], eta)

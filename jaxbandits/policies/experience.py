@@ -1,4 +1,4 @@
-"""From offline to online: policies that start from past data, or that learn in batches."""
+"""Policies that start from past data, or that learn in batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from jaxbandits.policies.wrappers import AroundChoice, Choice, WithState
 
 @pytree
 class History:
-    """Data of each arm from before the run: pulls, Σ reward, Σ cost. Build one with :meth:`of`.
+    """Past data of each arm: pulls, Σ reward, Σ cost. Build one with :meth:`of`.
 
     Sums are kept as whole units and ticks, since a float32 would round them.
     """
@@ -45,10 +45,10 @@ class History:
 
     @staticmethod
     def of(pulls: Any, reward: Any, cost: Any) -> History:
-        """A history of one instance ``[K]``, or of each, ``[instance, K]``.
+        """A history for one instance, ``[K]``, or for each, ``[instance, K]``.
 
         Args:
-            pulls: whole numbers of at least 0; 0 for an arm that nobody has tried, or that an
+            pulls: whole numbers of at least 0; 0 for an arm that was never tried, or that an
                 instance has not.
             reward, cost: sums over these pulls, in the environment's units, from 0 to ``pulls``
                 each.
@@ -78,22 +78,22 @@ class History:
         return History(*map(lead, arrays))
 
     def totals(self, spreads: bool) -> ArmStatistics:
-        """The data as totals, ``[K]``; Σx(1 − x), if read, is 0, as for 0/1 outcomes."""
+        """The data as totals, ``[K]``; Σx(1 − x), if used, is 0, as for 0/1 outcomes."""
         none = ticks.zero(jnp.shape(self.pulls)) if spreads else None
         reward, cost = Total(self.reward, self.reward_part), Total(self.cost, self.cost_part)  # type: ignore[arg-type]
         return jax.tree.map(jnp.asarray, ArmStatistics(self.pulls, reward, cost, none, none))  # type: ignore[arg-type]
 
     @property
     def rounds(self) -> jax.Array:
-        """All pulls, ``i32[]``: rounds count on from here."""
+        """The number of all pulls, ``i32[]``, from which rounds continue."""
         return jnp.sum(jnp.asarray(self.pulls), axis=-1, dtype=jnp.int32)
 
 
 def experienced(policy: Policy, history: History) -> Policy:
-    """The policy as if it had already made these pulls, with these sums; rounds go on from there.
+    """The policy as if it had already made these pulls with these sums; rounds continue from there.
 
     Its statistics begin at the history's, and t of its formula at the number of all earlier pulls +
-    1. So an arm that was tried enough needs no initial pulls, and one that nobody tried is pulled
+    1. So an arm that was tried enough needs no initial pulls, and one never tried is pulled
     at once. Draws keep the addresses of the run's own rounds. Index policies that leap leap on.
 
     Args:
@@ -154,7 +154,7 @@ class ExperiencedIndex(AroundIndex):
         return self.history.totals(self.spreads)  # type: ignore[union-attr]
 
     def scoring(self) -> IndexPolicy:
-        """What is left of the history for a score is its length."""
+        """The policy for scores, which needs only the length of the history."""
         if self.history is None:
             return self
         return type(self)(self.policy.scoring(), None, self.history.rounds)
@@ -163,7 +163,7 @@ class ExperiencedIndex(AroundIndex):
         return jnp.asarray(self.history.pulls)  # type: ignore[union-attr]
 
     def own_round(self, round: jax.Array) -> jax.Array:
-        """The round as the policy inside counts it: rounds of the history come first."""
+        """The round as the inner policy counts it, after the rounds of the history."""
         return round + (self.earlier if self.history is None else self.history.rounds)
 
 
@@ -189,14 +189,14 @@ class Experienced(AroundChoice):
         return self.with_history(self.policy.init(spec), self.history.totals(self.spreads))
 
     def with_history(self, state: Pytree, totals: ArmStatistics) -> Pytree:
-        """The inner policy's state, if it had learnt these pulls, too."""
+        """The inner policy's state as if it had also learned these pulls."""
         return self.policy.with_history(state, totals)  # type: ignore[attr-defined]
 
     def _later(self, view: View) -> View:
         return view._replace(round=view.round + self.history.rounds)
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        """The inner policy learns, in the round of its own count."""
+        """The inner policy learns, with rounds as it counts them."""
         return self.policy.update(
             state, key, observation._replace(view=self._later(observation.view))
         )
@@ -211,7 +211,7 @@ def _check_sums(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
     """Refuse a policy inside whose statistics cannot be added to, and several costs."""
     check_one_cost(owner, spec)
     if not hasattr(inner, "with_history"):
-        must = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
+        must = f"a policy that sums each arm's outcomes, such as OmegaUCB(), inside {type(owner).__name__}"
         raise bad("policy", type(inner).__name__, must)
 
 
@@ -219,7 +219,7 @@ def _check_sums(owner: Policy, inner: Policy, spec: FiniteSpec) -> None:
 
 
 class BatchedState(NamedTuple):
-    """The inner policy's state, and what the last batches brought that is not known yet, by batch."""
+    """The inner policy's state, and the outcomes of batches that it does not see yet."""
 
     inner: Pytree
     batch: jax.Array  # i32[L + 1]: the number of the batch at each place; −1: none
@@ -228,16 +228,16 @@ class BatchedState(NamedTuple):
 
 @pytree
 class InBatches(WithState):
-    """The inner policy, which sees outcomes once per batch of rounds, ``later`` batches late.
+    """The inner policy with outcomes revealed once per batch of rounds, ``later`` batches late.
 
-    Batch d holds the rounds from :math:`1 + dm` to :math:`(d + 1)m`. Its outcomes are known from
+    Batch d has the rounds from :math:`1 + dm` to :math:`(d + 1)m`. Its outcomes are known from
     the first round of batch :math:`d + 1 + L` on. Until then they are open: the inner policy counts
     them at their arm's current means (:meth:`~jaxbandits.Policy.select_while_open`), so that the
-    pulls of a batch spread as those of a plan would.
+    pulls of a batch are spread over the arms.
 
-    Who sets budgets once a day and sees conversions a week later plays ``InBatches(policy, size=m,
-    later=7)``, m clicks a day. It costs K numbers a batch, whatever m is; for outcomes that come
-    one by one see :class:`~jaxbandits.environments.Delayed`.
+    To set budgets once a day and see conversions a week later, use ``InBatches(policy, size=m,
+    later=7)`` for m clicks a day. It stores K numbers per batch, whatever m is; for outcomes that
+    arrive one by one see :class:`~jaxbandits.environments.Delayed`.
 
     Args:
         policy: one that learns by sums (see :func:`experienced`, which may be inside), of one cost.
@@ -288,7 +288,7 @@ class InBatches(WithState):
         return state._replace(batch=state.batch.at[place].set(batch), brought=brought)
 
     def _opened(self, state: BatchedState, round: jax.Array) -> tuple[BatchedState, jax.Array]:
-        """The state with all that is known by this round, and the pulls that are open, ``i32[K]``."""
+        """The state with all outcomes known by this round, and the open pulls, ``i32[K]``."""
         now = (round - 1) // self.size
         arrived = (state.batch >= 0) & (state.batch < now - self.later)
 

@@ -1,4 +1,4 @@
-"""Changing means: wrappers that forget (window, discount, restarts), and an oracle's schedule."""
+"""For changing means: wrappers that forget (window, discount, restarts), an oracle's schedule."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ _AGAIN, _FORCED = 255, 254
 
 @pytree
 class Schedule(Plan):
-    """Pull arm :math:`a_i` from round :math:`s_i` on: an oracle that uses the means of every round
-    (:meth:`~jaxbandits.environments.Piecewise.best_schedule`). While that arm is closed, pull the
-    first one that is open.
+    """Pulls arm :math:`a_i` from round :math:`s_i` on: an oracle that uses every round's means.
+
+    :meth:`~jaxbandits.environments.Piecewise.best_schedule` computes one. While that arm is closed,
+    the first open one is pulled.
 
     Args:
         at: s, increasing, ``[change]``, the first 1 (per instance ``[1, instance, change]``).
@@ -76,7 +77,9 @@ def _refuse_other_sums(owner: Policy, inner: Policy) -> None:
     """Refuse a policy whose learning is no sum over observations, out of which one can be taken."""
     kinds = (kind for kind in (BudgetedThompson, ArmTotals) if isinstance(inner, kind))
     by_sums = any(own_method(inner, kind, "update") is None for kind in kinds)
-    must = f"a policy that adds up what each arm brought, such as OmegaUCB(), inside {type(owner).__name__}"
+    must = (
+        f"a policy that sums each arm's outcomes, such as OmegaUCB(), inside {type(owner).__name__}"
+    )
     refuse("policy", type(inner).__name__, not by_sums, must)
 
 
@@ -117,7 +120,7 @@ def _as_of(round: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, Vie
 
 
 class WindowedState(NamedTuple):
-    """The inner state, and what was seen in the last w rounds: round s at place s mod w."""
+    """The inner state, and the observations of the last w rounds: round s at place s mod w."""
 
     inner: Pytree
     first: jax.Array  # i32[]: what was seen in earlier rounds is forgotten
@@ -177,7 +180,7 @@ class Windowed(WithState):
     def update(
         self, state: WindowedState, key: jax.Array, observation: Observation
     ) -> WindowedState:
-        """Learn, and remember; what comes too late for the window is not learnt."""
+        """Learn and store; observations older than the window are not learned."""
         round, feedback = observation.view.round - 1, observation.feedback
         state = self._from(state, key, round - self.window + 1)
         row = round, observation.action, feedback.reward, feedback.cost
@@ -259,7 +262,7 @@ def _holding(state: Pytree, sums: Pytree) -> Pytree:
 
 @pytree
 class Discounted(WithState):
-    """The inner policy with statistics in which a pull's weight falls by γ a round, or a pull.
+    """The inner policy with discounted statistics: weights fall by γ per round, or per pull.
 
     .. math:: n_k = \\sum_{s<t} \\gamma^{t-1-s} [a_s = k], \\qquad \\Sigma r_k, \\Sigma c_k \\text{ with the same
         weights}, \\qquad t = 1 + \\sum_{s<t} \\gamma^{t-1-s} \\text{ in the index}
@@ -302,7 +305,7 @@ class Discounted(WithState):
 
     @classmethod
     def half_life(cls, policy: Policy, rounds: Any, per: str = "round") -> Discounted:
-        """γ = 2^(−1/h): after h rounds (or pulls) a pull counts half; h > 2·10⁷ forgets nothing.
+        """γ = 2^(−1/h): a pull counts half after h rounds (or pulls); above 2·10⁷ none fades.
 
         Args:
             policy: the inner policy.
@@ -388,7 +391,7 @@ class Discounted(WithState):
 
 
 class Detector:
-    """Detects a change of the mean of numbers in [0, 1]. Write :meth:`init`, :meth:`step`."""
+    """Detects a change in the mean of numbers in [0, 1]. Subclasses define ``init``, ``step``."""
 
     @abstractmethod
     def init(self) -> Pytree:
@@ -400,7 +403,7 @@ class Detector:
 
 
 class DeviationSums(NamedTuple):
-    """State of a deviation detector: count, sum, and the deviations summed up and down."""
+    """State of a deviation detector: count, sum, and the summed deviations up and down."""
 
     n: jax.Array  # i32[]
     total: jax.Array  # f32[]: of the first M numbers, or of all
@@ -462,7 +465,7 @@ class CUSUM(_DeviationDetector):
 
 @pytree
 class PageHinkley(_DeviationDetector):
-    """Two-sided Page–Hinkley test: :class:`CUSUM` around the mean of all numbers so far, with x.
+    """The two-sided Page–Hinkley test: :class:`CUSUM` around the mean of all numbers up to x.
 
     Args:
         threshold: λ > 0.
@@ -496,7 +499,7 @@ class Splits(NamedTuple):
 
 @pytree
 class GLR(Detector):
-    """Generalised likelihood ratio of a change of a Bernoulli mean at the likeliest of some places:
+    """The generalised likelihood ratio of a change in a Bernoulli mean, over some split points:
 
     .. math:: \\max_s\\ s\\,\\mathrm{kl}(\\hat\\mu_{1:s}, \\hat\\mu_{1:n}) + (n - s)\\,\\mathrm{kl}(\\hat\\mu_{s+1:n},
         \\hat\\mu_{1:n}) \\ge \\ln \\frac{3 n^{3/2}}{\\delta}.
@@ -523,7 +526,7 @@ class GLR(Detector):
         return Splits(jnp.int32(0), jnp.float32(0), jnp.int32(1), totals)
 
     def step(self, state: Splits, x: jax.Array) -> tuple[Splits, jax.Array]:
-        """Try all places that are remembered, then remember this one."""
+        """Test all stored split points, then store this one."""
         n, total = state.n + 1, state.total + x
         ids = jax.lax.iota(jnp.int32, self.splits)
         s = (ids + 1) * state.spacing
@@ -550,7 +553,7 @@ def _kl(p: jax.Array, q: jax.Array) -> jax.Array:
 
 
 def alarms(detector: Detector, numbers: Any) -> list[int]:
-    """Numbers (1, 2, …) of a stream after which a detector, begun anew each time, sees a change.
+    """The numbers (1, 2, …) of a stream at which a detector reports a change; it then restarts.
 
     To choose a threshold before anything is restarted.
 
@@ -572,7 +575,7 @@ def alarms(detector: Detector, numbers: Any) -> list[int]:
 
 
 class RestartingState(NamedTuple):
-    """The inner state now and at the start, the numbers watched, and the last restart."""
+    """The inner state now and at the start, the detectors' states, and the last restart."""
 
     inner: Pytree
     blank: Pytree
@@ -583,7 +586,7 @@ class RestartingState(NamedTuple):
 
 @pytree
 class Restarting(WithState):
-    """The inner policy, restarted when a detector finds a change of some arm's reward or cost.
+    """The inner policy, restarted when a detector finds a change in some arm's reward or cost.
 
     A detector watches the rewards, and another one each cost, of each arm's pulls. With ``whole``
     an alarm makes the inner policy begin anew, in its round 1; without, only what it knows of that
@@ -671,5 +674,5 @@ class Restarting(WithState):
         return state._replace(inner=inner), action
 
     def summary(self, state: RestartingState) -> dict[str, jax.Array]:
-        """The inner policy's, and how often it began anew."""
+        """The inner policy's summary, and the number of restarts."""
         return self.policy.summary(state.inner) | {"restarts": state.restarts}

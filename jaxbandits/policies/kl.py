@@ -1,6 +1,7 @@
-"""UCB-SC and KL-UCB-SC, with and without plus (Watanabe, Komiyama, Nakamura, Kudo: KL-UCB-based
-policy for budgeted multi-armed bandits with stochastic action costs, IEICE E100-A(11), 2017;
-UCB-SC: a fast variant, IEICE E101-A(3), 2018).
+"""UCB-SC and KL-UCB-SC, with and without plus.
+
+Source: Watanabe, Komiyama, Nakamura, Kudo: KL-UCB-based policy for budgeted multi-armed bandits
+with stochastic action costs, IEICE E100-A(11), 2017; UCB-SC: a fast variant, IEICE E101-A(3), 2018.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from jaxbandits.core.pytrees import pytree
 from jaxbandits.policies.base import IndexPolicy
 
 STEPS = 5
-"""Newton steps of :func:`steepest`. Three leave an error of ln θ above 1e-5 in 7 % of random states
-of arms (n from 1 to 10⁵, means of all kinds, θ < 1e12), four in hardly any, five one below 1e-8 in
-all; float32 alone costs some 1e-6.
+"""Newton steps of :func:`steepest`.
+
+Three leave an error of ln θ above 1e-5 in 7 % of random states of arms (n from 1 to 10⁵, means of
+all kinds, θ < 1e12), four in hardly any; five leave less than 1e-8 in all; float32 alone costs
+about 1e-6.
 """
 
 _LARGEST = 1e30  # an index above it is this: float32 ends near 3e38
@@ -35,7 +38,7 @@ def exploration(arms: Arms) -> jax.Array:
 
 @pytree
 class UCBSCPlus(IndexPolicy):
-    """UCB-SC+: the largest r/c in a disc around (c̄, r̄) of squared radius β, KL-UCB-SC+ by Pinsker.
+    """UCB-SC+: the largest ratio r/c in a disc around (c̄, r̄); the Pinsker form of KL-UCB-SC+.
 
     .. math:: \\frac{\\bar r_k + a_k \\bar c_k}{\\bar c_k - a_k \\bar r_k}, \\qquad
         a_k = \\sqrt{\\frac{\\beta_k}{\\bar r_k^2 + \\bar c_k^2 - \\beta_k}}, \\qquad

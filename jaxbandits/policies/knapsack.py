@@ -1,4 +1,4 @@
-"""Policies that spend a known budget: a fixed split, ε-first, KUBE and MRCB."""
+"""Policies for a known budget: a fixed split, ε-first, KUBE and MRCB."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LARGEST, _SUM = 15, 30  # powers of two: the largest weight, and what no sum of
 
 @pytree
 class FixedSplit(Plan):
-    """Draw arm k with probability :math:`w_k / \\sum_j w_j`: a fixed plan that does not learn.
+    """Draws arm k with probability :math:`w_k / \\sum_j w_j` in each round, without learning.
 
     With :math:`w_k \\propto b_k / \\mu^c_k` arm k gets the share :math:`b_k` of the money on
     average; with all weight on one arm it is played for ever. Shares are those among the arms that
@@ -82,7 +82,7 @@ class FixedSplit(Plan):
         return jnp.log(whole / jnp.sum(whole))
 
     def _whole(self, view: View) -> jax.Array:
-        """The weights as whole numbers, whose sums do not depend on how many arms there are."""
+        """The weights as integers, whose sums do not depend on the number of arms."""
         weights = jnp.where(view.available, jnp.asarray(self.weights), 0)
         weights = jnp.where(jnp.any(weights > 0), weights, view.available.astype(jnp.float32))
         largest = 2 ** min(_LARGEST, _SUM - (weights.shape[0] - 1).bit_length())
@@ -93,7 +93,7 @@ class FixedSplit(Plan):
 
 
 class EpsilonFirstState(NamedTuple):
-    """Statistics, what there was to spend, and whether the last pull was one of exploration."""
+    """Statistics, the initial budget, and whether the last pull was exploration."""
 
     learnt: ArmStatistics
     budget: Total  # B, as the view of round 1 told it; of several resources [d + 1]
@@ -102,7 +102,7 @@ class EpsilonFirstState(NamedTuple):
 
 @pytree
 class EpsilonFirst(ArmTotals):
-    """ε-first: the arms in turn until εB is spent, then :math:`\\arg\\max_k \\bar r_k / \\bar c_k`.
+    """ε-first: pulls arms in turn until εB is spent, then argmax :math:`\\bar r_k / \\bar c_k`.
 
     The estimates are frozen when exploration ends. Exact ties at random. B is what the constraint
     says is left before round 1, so it needs a constraint that tells (a total budget).
@@ -165,7 +165,7 @@ def density(arms: Arms) -> jax.Array:
 
 @pytree
 class FractionalKUBE(IndexPolicy):
-    """Fractional KUBE: the arm of largest :math:`(\\bar r_k + \\sqrt{2 \\ln t / n_k}) / \\bar c_k`.
+    """Fractional KUBE: the largest :math:`d_k = (\\bar r_k + \\sqrt{2 \\ln t / n_k}) / \\bar c_k`.
 
     No parameter. Leaps: the density reads its own arm and rises with t.
 
@@ -196,7 +196,7 @@ class Packing(NamedTuple):
 
 @pytree
 class KUBE(IndexPolicy):
-    """KUBE: fill the knapsack of the remaining budget greedily, then draw one unit of it.
+    """KUBE: fills the knapsack of the remaining budget greedily, then draws one unit of it.
 
     Each arm once; then arms in order of falling density d_k, of each as many units as fit into the
     rest: :math:`m_k = \\lfloor B' / \\bar c_k \\rfloor`, :math:`B' \\leftarrow B' - m_k \\bar c_k`;
@@ -252,7 +252,7 @@ _MOST = 120  # arms in a set: what a total can take in one addition
 
 @pytree
 class MRCB(ArmTotals):
-    """MRCB: the set of L arms with the largest ratio of summed bounds.
+    """MRCB: pulls the set of L arms with the largest ratio of summed bounds.
 
     .. math:: \\max_{|S| = L} \\frac{\\sum_{k \\in S} \\min(\\bar r_k + \\varepsilon_k, 1)}
         {\\sum_{k \\in S} \\max(\\bar c_k - \\varepsilon_k, 0)}, \\qquad

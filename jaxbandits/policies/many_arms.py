@@ -1,4 +1,4 @@
-"""Infinitely many arms: rules for how many of them an index policy uses."""
+"""For infinitely many arms: rules for how many of them an index policy uses."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ class SampledArms(AroundIndex):
         refuse("capacity", spec.arms, needed > spec.arms, must)
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
-        """The first K; while none of them is open, all that are."""
+        """The first K arms; while none of them is open, all open ones."""
         first = (jax.lax.iota(jnp.int32, state.pulls.shape[0]) < self.arms) & view.available
         return jnp.where(jnp.any(first), first, view.available)
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
-        """The same arms take part in all later rounds."""
+        """The same arms are considered in all later rounds."""
         return jnp.int32(NEVER)
 
 
 @pytree
 class ArmIncreasing(AroundIndex):
-    """The arm-increasing rule: a new arm whenever there are fewer than t^e; it is pulled at once.
+    """The arm-increasing rule: adds an arm whenever there are fewer than t^e, and pulls it at once.
 
     .. math:: K_{t-1} < t^{e(\\beta)}, \\qquad e = \\beta/2 \\text{ if } \\beta < 1, \\quad
         e = \\beta/(1+\\beta) \\text{ if } \\beta \\ge 1.
@@ -100,12 +100,12 @@ class ArmIncreasing(AroundIndex):
     beta: ArrayLike = leaf(above=0)
 
     def may_open(self, opened: jax.Array, round: jax.Array) -> jax.Array:
-        """Is ``opened`` < t^e?"""
+        """Whether ``opened`` < t^e."""
         power = jnp.power(round.astype(jnp.float32), _exponent(self.beta))
         return opened.astype(jnp.float32) < power * (1 - _NEAR)
 
     def admits(self, state: ArmStatistics, view: View) -> jax.Array:
-        """The arms that were pulled, and the next one if the rule wants it, or if those are closed."""
+        """The arms pulled so far, and the next one if the rule adds it or the others are closed."""
         ids, pulled = jax.lax.iota(jnp.int32, state.pulls.shape[0]), state.pulls > 0
         opened = jnp.sum(pulled, dtype=jnp.int32)
         # The first; in flight, one whose only pull was lost comes again.
@@ -114,14 +114,14 @@ class ArmIncreasing(AroundIndex):
         return (pulled | ((ids == unopened) & opens)) & view.available
 
     def status(self, state: ArmStatistics) -> jax.Array:
-        """CAPACITY if all arms are open and the rule wants one more."""
+        """CAPACITY if all arms are in use and the rule requires one more."""
         opened = jnp.sum(state.pulls > 0, dtype=jnp.int32)
         round = jnp.sum(state.pulls, dtype=jnp.int32) + 1
         full = (opened == state.pulls.shape[0]) & self.may_open(opened, round)
         return jnp.where(full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
 
     def steady(self, state: ArmStatistics, round: jax.Array) -> jax.Array:
-        """Safely below opened^{1/e}, the last round that does not want a further arm."""
+        """Safely below opened^{1/e}, the last round that requires no further arm."""
         opened = jnp.sum(state.pulls > 0, dtype=jnp.int32).astype(jnp.float32)
         opens = jnp.power(opened, 1 / _exponent(self.beta)) * np.float32(1 - 2.0**-18)
         return jnp.where(opens < NEVER // 2, opens, NEVER // 2).astype(jnp.int32)
@@ -163,7 +163,7 @@ def arms_to_sample(budget: Any, beta: Any, multiplier: Any = 1.0) -> Any:
 def rcb_i(
     budget: Any, beta: Any, *, multiplier: Any = 1.0, exploration: Exploration | None = None
 ) -> SampledArms:
-    """RCB-I: :class:`RCB` on K sampled arms, K by :func:`arms_to_sample`. Needs B and β.
+    """RCB-I: :class:`RCB` on K sampled arms, K from :func:`arms_to_sample`; needs B and β.
 
     Example:
         >>> import jaxbandits as jb
@@ -175,7 +175,7 @@ def rcb_i(
 
 
 def rcb_air(beta: Any, *, exploration: Exploration | None = None) -> ArmIncreasing:
-    """RCB-AIR: :class:`RCB` with the arm-increasing rule. Needs β only.
+    """RCB-AIR: :class:`RCB` with the arm-increasing rule; needs only β.
 
     Example:
         >>> import jaxbandits as jb
@@ -186,7 +186,7 @@ def rcb_air(beta: Any, *, exploration: Exploration | None = None) -> ArmIncreasi
 
 
 def room_needed(rounds: float, beta: float) -> int:
-    """Arms of the arm-increasing rule after so many rounds, ⌈rounds^e⌉, to choose a capacity by.
+    """How many arms the arm-increasing rule uses in so many rounds, ⌈rounds^e⌉, for a capacity.
 
     Example:
         >>> from jaxbandits.policies import room_needed

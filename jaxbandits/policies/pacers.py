@@ -1,4 +1,4 @@
-"""Pacers for budgets that renew: by an even line, or by a price of money."""
+"""Pacers for renewing budgets: by an even line, or by a price of money."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from jaxbandits.policies.wrappers import AroundChoice, Choice
 
 @pytree
 class EvenPace(AroundChoice):
-    """The inner policy chooses among arms whose cost bounds fit under the even line, or else skips.
+    """Spends evenly: the inner policy chooses among arms whose cost bounds fit under the line.
+
+    If none fits, the request is skipped.
 
     Held back is amount · (requests still expected − 1) / (requests expected in the period), of each
     budget.
@@ -74,23 +76,23 @@ _LEAST = np.float32(2.0**-10)
 
 
 class PricePacerState(NamedTuple):
-    """Statistics, and the price of each budget's money; below 0: not set yet."""
+    """Statistics, and the price of each budget's money; below 0: not yet set."""
 
     learnt: ArmStatistics
     price: jax.Array  # f32[d]: reward for a unit of cost
 
 
 def allowance_of(view: View) -> Allowance:
-    """What the view reports of budgets that renew."""
+    """What the view reports about renewing budgets."""
     if not isinstance(view.left, Allowance) or view.left.scope is None:
-        must = "it must be Renewing, and the policy in InFlight"
-        raise InputError(f"constraint: none whose budgets renew given; {must}")
+        must = "it must be Renewing, with the policy inside InFlight"
+        raise InputError(f"constraint: one without renewing budgets given; {must}")
     return view.left
 
 
 @pytree
 class PricePacer(ArmTotals):
-    """Play the arm of largest optimistic reward net of its optimistic cost at the current prices:
+    """Pull the arm with the largest optimistic reward minus optimistic cost at the current prices:
 
     .. math:: \\arg\\max_k \\ \\omega^+(\\bar r_k) - \\sum_{j \\text{ pays for } k} \\lambda_j\\, \\omega^-(\\bar c_k),
 
@@ -188,7 +190,7 @@ def net_of(gain: jax.Array, price: jax.Array, cost: jax.Array) -> jax.Array:
 def best_or_rest(
     net: jax.Array, key: jax.Array, view: View, may_rest: Any, fresh: Any = None
 ) -> tuple[jax.Array, jax.Array]:
-    """(the arm of the largest net gain, K if it is not above 0 and one may rest; is that so?).
+    """(the arm with the largest net gain, or K to rest if none is positive; whether it rests).
 
     Arms that are ``fresh`` come first, whatever they gain.
     """
@@ -204,14 +206,14 @@ _TICK = np.float32(1 / ticks.ONE)
 
 
 def pace_of_rounds(left: jax.Array) -> jax.Array:
-    """τ: what is left of each resource for a round; the last of ``left`` are rounds."""
+    """τ: what is left of each resource per remaining round; ``left`` ends with the rounds."""
     return jnp.maximum(left[:-1] / jnp.maximum(left[-1], 1), _TICK)
 
 
 def renewing_pace(
     owner: Policy, view: View, mean: jax.Array, open: jax.Array, budgets: int
 ) -> jax.Array:
-    """τ of budgets that renew: what is left for each request still expected.
+    """τ of renewing budgets: what is left per expected request.
 
     Open requests count at the mean costs of their arms, ``mean`` ``[1 or budget, K]``.
     """
@@ -226,7 +228,7 @@ def renewing_pace(
 
 
 def price_now(price: jax.Array, target: jax.Array, start: ArrayLike) -> jax.Array:
-    """λ at a pace τ: ``start``/τ where none is set yet (below 0), and at most 1/τ."""
+    """λ at pace τ: ``start``/τ if not yet set (below 0), and at most 1/τ."""
     return jnp.where(price < 0, start / target, jnp.minimum(price, 1 / target))
 
 

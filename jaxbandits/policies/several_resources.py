@@ -1,4 +1,4 @@
-"""Bandits with knapsacks: policies for several resources, each with a budget; time is one of them.
+"""Bandits with knapsacks: policies for several budgeted resources, of which time may be one.
 
 They read what is left of every resource from the view. Where the constraint has a horizon
 (``TotalBudget(…, rounds=T)``), time is one more resource, of which every round uses 1 of T. A world
@@ -48,7 +48,7 @@ _MOST_DRAWN = 256 - _THETA_COST
 
 
 class Confidence:
-    """Bounds U above each mean reward and L below each mean cost, in [0, 1], after a pull or more.
+    """An upper bound U of each mean reward and a lower bound L of each mean cost, in [0, 1].
 
     Attributes:
         rests: True if an arm's bounds do not change while it is not pulled, in whatever round: they
@@ -73,8 +73,9 @@ def rad(mean: jax.Array, n: jax.Array, c_rad: jax.Array) -> jax.Array:
 
 @pytree
 class RadBounds(Confidence):
-    """U = min(r̄ + rad(r̄, n), 1), L = max(c̄ − rad(c̄, n), 0), rad(ν, N) = √(C_rad ν / N) + C_rad
-    / N.
+    """U = min(r̄ + rad(r̄, n), 1), L = max(c̄ − rad(c̄, n), 0).
+
+    The radius is rad(ν, N) = √(C_rad ν / N) + C_rad / N.
 
     Args:
         c_rad: C_rad > 0. The theory wants an order of ln(d T K); with the default ½ least was lost
@@ -103,7 +104,7 @@ class RadBounds(Confidence):
 
 @pytree
 class WilsonBounds(Confidence):
-    """U = ω⁺(r̄), L = ω⁻(c̄) of :class:`~jaxbandits.policies.OmegaUCB` with z = √(2ρ ln t).
+    """U = ω⁺(r̄), L = ω⁻(c̄): Wilson's bounds with z = √(2ρ ln t), as in ω-UCB.
 
     Args:
         rho: ρ > 0; with the default ⅛ least was lost of the values tried
@@ -132,7 +133,7 @@ class WilsonBounds(Confidence):
 
 
 class BudgetAmounts(NamedTuple):
-    """Budgets and what is left, ``f32[m]``, each in its units; a horizon's time is last."""
+    """Budgets and what is left, ``f32[m]``, in their units; the rounds of a horizon are last."""
 
     budget: jax.Array
     rest: jax.Array
@@ -140,11 +141,11 @@ class BudgetAmounts(NamedTuple):
 
 
 def totals_left(view: View, resources: int) -> Total:
-    """What is left, ``[m]``: refused, before anything runs, where the constraint tells no totals."""
+    """What is left, ``[m]``; refuses, before a run, constraints that do not report totals."""
     money = money_left(view)
     if not isinstance(money, Total):
-        must = "it must tell totals to spend, as TotalBudget does"
-        raise InputError(f"constraint: one whose budgets renew given; {must}")
+        must = "it must report totals to spend, as TotalBudget does"
+        raise InputError(f"constraint: one with renewing budgets given; {must}")
     money = Total(jnp.atleast_1d(money.whole), jnp.atleast_1d(money.part))
     if (told := money.part.shape[0]) not in (resources, resources + 1):
         must = f"{resources}, one for each resource, or one more for time"
@@ -155,7 +156,7 @@ def totals_left(view: View, resources: int) -> Total:
 def budgets_now(
     budget: Total, view: View, timed_for: Policy | None = None
 ) -> tuple[Total, BudgetAmounts]:
-    """The budgets ``[d + 1]`` as the view of round 1 told them, and the amounts now.
+    """The budgets ``[d + 1]``, from the view of round 1, and what is left now.
 
     ``timed_for`` is who needs a horizon among them.
     """
@@ -173,7 +174,7 @@ def budgets_now(
 
 
 def resources_of(spec: FiniteSpec) -> int:
-    """d; one scalar cost is one resource."""
+    """d, the number of resources; one scalar cost is one resource."""
     return 1 if spec.resources is None else spec.resources
 
 
@@ -222,7 +223,7 @@ _FINE = 2**14
 
 
 class PricedState(NamedTuple):
-    """Statistics, budgets, and what the weights are made of."""
+    """Statistics, budgets, and the sums that determine the weights."""
 
     learnt: ArmStatistics
     budget: Total  # [d + 1]
@@ -233,7 +234,7 @@ class PricedState(NamedTuple):
 
 @pytree
 class PrimalDualBwK(_ArmsOfSeveral):
-    """PD-BwK: the arm of largest optimistic reward for its use at the resources' current prices,
+    """PD-BwK: the arm with the largest optimistic reward per cost at the resources' current prices,
 
     .. math:: \\arg\\max_k \\frac{U_k}{\\sum_j v_j\\, L_{kj}\\, B / B_j}, \\qquad
         v_j \\leftarrow v_j (1 + \\varepsilon)^{L_{kj} B / B_j}, \\quad
@@ -280,7 +281,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
     def with_learnt(
         self, state: PricedState, learnt: ArmStatistics, arm: jax.Array | None = None
     ) -> PricedState:
-        """Update the bounds too; if they rest, only those of the one arm that learnt."""
+        """Update the bounds too; if they rest, only those of the pulled arm."""
         state = state._replace(learnt=learnt)
         if why_not(self.bounds, RESTS, Confidence) is not None:
             return state
@@ -293,7 +294,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
         return state._replace(bounds=tuple(jnp.where(is_arm, new, old) for old, new in both))
 
     def limits(self, learnt: ArmStatistics, round: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(U ``f32[K]``, L ``f32[d, K]``) of all arms, or of the one that learnt: same bits."""
+        """(U ``f32[K]``, L ``f32[d, K]``) of all arms, or of the pulled one, with the same bits."""
         arms = pulled(learnt, round)
         # As in `base.evaluate_arms`
         wide = jax.tree.map(lambda x: jnp.broadcast_to(x, arms.n.shape), self.bounds)
@@ -339,7 +340,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
 
 @pytree
 class PDBwK(IndexPolicy):
-    """PD-BwK of money alone: the index that is then left of :class:`PrimalDualBwK`.
+    """PD-BwK with money as the only resource, where :class:`PrimalDualBwK` reduces to an index.
 
     .. math:: \\frac{\\min(\\bar r_k + \\mathrm{rad}(\\bar r_k, n_k), 1)}
         {\\max(\\bar c_k - \\mathrm{rad}(\\bar c_k, n_k), 0)}, \\qquad
@@ -367,7 +368,7 @@ class PDBwK(IndexPolicy):
 
     @classmethod
     def for_budget(cls, budget: Any, arms: Any) -> PDBwK:
-        """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give one value per instance."""
+        """With C_rad = ¼ ln(B K), at least 0.1; arrays ``[instance]`` give a value per instance."""
         c_rad = np.maximum(0.25 * np.log(positive("budget", budget) * positive("arms", arms)), 0.1)
         return cls(c_rad if c_rad.ndim == 0 else np.atleast_2d(c_rad))
 
@@ -417,7 +418,7 @@ class _ByProgram(Policy):
 
 
 def draw_arm(vertex: Vertex, uniform: jax.Array) -> jax.Array:
-    """The first arm, in index order, at which the levels so far exceed ``uniform`` times their sum."""
+    """Draw an arm with probability proportional to its level, by ``uniform``, in index order."""
     places, level = range(vertex.arm.shape[0]), vertex.level
 
     def summed(includes: Any) -> jax.Array:  # one after the other, as in any other program
@@ -437,7 +438,7 @@ def draw_arm(vertex: Vertex, uniform: jax.Array) -> jax.Array:
 
 @pytree
 class UCBBwK(_ByProgram, _ArmsOfSeveral):
-    """UCB-BwK: each arm once, then every round a draw from the solution of the optimistic LP,
+    """UCB-BwK: each arm once, then in every round a draw from the solution of the optimistic LP,
 
     .. math:: \\max_x \\sum_k x_k U_k \\ \\text{ s.t. } \\ \\sum_k x_k L_{kj} \\le (1 - \\epsilon)\\, B_j / T
         \\ \\forall j, \\quad \\sum_k x_k \\le 1, \\quad x \\ge 0.
@@ -482,9 +483,10 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
 
 @pytree
 class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
-    """ε-first for several resources: pull the arms in turn until the share ε of some budget is
-    spent, time among them; then draw every round from the solution of the LP at the means, frozen,
-    and at what is left over the rounds left.
+    """ε-first for several resources: explores in turn, then draws from an LP at the sample means.
+
+    It pulls the arms in turn until the share ε of some budget, time included, is spent. Then the
+    means stay fixed, and it draws from the LP's solution at them and at what is left per round.
 
     With one resource the LP's solution is the arm of the best ratio, as in
     :class:`~jaxbandits.policies.EpsilonFirst`.
@@ -512,7 +514,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         return select_tree(state.exploring, super().update(state, key, observation), state)
 
     def believed(self, state: Any, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """(r̄, c̄); an arm never pulled earns nothing."""
+        """(r̄, c̄); an arm never pulled is taken to earn nothing."""
         arms = pulled(state.learnt, view.round)
         return arms.mean_reward, arms.mean_cost
 
@@ -531,7 +533,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
 
 @pytree
 class ThompsonLP(_ByProgram):
-    """Thompson sampling with an LP: means θ from their posteriors, the arm from the LP at θ,
+    """Thompson sampling with an LP: draws means θ, then an arm from the solution of the LP at θ,
 
     .. math:: \\max_x \\sum_k x_k \\theta^r_k \\ \\text{ s.t. } \\ \\sum_k x_k \\theta^{c_j}_k \\le b_j \\ \\forall j,
         \\quad \\sum_k x_k \\le 1, \\quad x \\ge 0,
@@ -572,7 +574,7 @@ class ThompsonLP(_ByProgram):
         return state._replace(learnt=one_more_trial(state.learnt, key, observation))
 
     def believed(self, state: Any, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
-        """(θ^r, θ^c), the draws that the program takes for the means."""
+        """(θ^r, θ^c), the sampled means for the linear program."""
         pulls, rewards, costs = state.learnt
 
         def theta(role: int, successes: jax.Array) -> jax.Array:
@@ -587,7 +589,7 @@ class ThompsonLP(_ByProgram):
 
 @pytree
 class KnapsackOracle(_ByProgram):
-    """Draw from the fluid LP's solution at the *true* means: the oracle to compare learners with.
+    """An oracle: draws every round from the solution of the fluid LP at the *true* means.
 
     Its mean reward is near the fluid optimum (``best_rate`` times the budget of resource 0), which
     no policy exceeds.
@@ -627,7 +629,7 @@ class KnapsackOracle(_ByProgram):
 
 
 class LagrangeState(NamedTuple):
-    """The weights of both players, the budgets, and whom the second one named."""
+    """The weights of both players, the budgets, and the second player's last resource."""
 
     arms: jax.Array  # f32[K]: G̃, less its largest
     available: jax.Array  # bool[K]: the arms that were open in the last round
@@ -638,7 +640,7 @@ class LagrangeState(NamedTuple):
 
 @pytree
 class LagrangeBwK(Policy):
-    """LagrangeBwK: EXP3.P over arms against Hedge over resources, in the game with the payoff
+    """LagrangeBwK: EXP3.P over arms against Hedge over resources in a game with payoff
 
     .. math:: \\mathcal{L}(k, j) = r_k + 1 - \\frac{T_0}{B_j}\\, c_{kj},
 
@@ -653,12 +655,11 @@ class LagrangeBwK(Policy):
     (TK)}`, :math:`\\gamma = \\min(1.05 \\sqrt{K \\ln K / T}, 1)`. Hedge: weights :math:`e^{-\\eta'
     \\sum g_j}`, :math:`\\eta' = \\sqrt{8 \\ln m / T}`.
 
-    Made for worlds that an adversary moves; where means stay as they are, confidence bounds lose
-    far less.
+    Designed for adversarial environments; if means are constant, confidence bounds lose far less.
 
     Args:
-        ratio: T_0 / T > 0, default 1, the paper's for worlds whose means stay; for an adversary T_0
-            is a guess.
+        ratio: T_0 / T > 0, default 1, the paper's for constant means; against an adversary T_0 is a
+            guess.
         delta: δ in (0, 1), default 0.05.
 
     Raises:
@@ -744,7 +745,7 @@ class LagrangeBwK(Policy):
 
 
 def whole_sum(x: jax.Array) -> jax.Array:
-    """Σ of numbers in [0, 1], ``[K]``, in whole ticks: padding zeros do not change its bits."""
+    """Σ of numbers in [0, 1], ``[K]``, in whole ticks, so padding zeros do not change its bits."""
     whole = jnp.floor(x * ticks.ONE).astype(jnp.int32)
     parts = whole >> 12, whole & 0xFFF
     high, low = (jnp.sum(y, dtype=jnp.int32).astype(jnp.float32) for y in parts)
@@ -755,7 +756,7 @@ def whole_sum(x: jax.Array) -> jax.Array:
 
 
 class DescentState(NamedTuple):
-    """Statistics, budgets, prices, and what was left when this policy last acted."""
+    """Statistics, budgets, prices, and what was left at the last action."""
 
     learnt: ArmStatistics
     budget: Total  # [d + 1]
@@ -765,7 +766,7 @@ class DescentState(NamedTuple):
 
 @pytree
 class DualMirrorDescent(_ArmsOfSeveral):
-    """Play the arm of largest optimistic reward net of its optimistic costs at the current prices,
+    """Pull the arm with the largest optimistic reward minus optimistic costs at the current prices,
 
     .. math:: \\arg\\max_k\\ U_k - \\sum_j \\lambda_j L_{kj}, \\qquad
         \\lambda_j \\leftarrow \\lambda_j \\exp\\Big(\\frac{\\eta}{\\sqrt T}

@@ -22,7 +22,7 @@ from jaxbandits.policies.base import RandomisedPolicy, check_score_inside, large
 
 @pytree
 class SoftElim(RandomisedPolicy):
-    """SoftElim: arms become less likely the more certain it is that they are not the best.
+    """SoftElim: an arm becomes less likely the more certain it is that it is not the best.
 
     .. math:: p_k \\propto \\exp\\Big(-\\frac{2 (\\bar r_{\\max} - \\bar r_k)^2\\, n_k}{\\theta^2}\\Big), \\qquad
         \\bar r_{\\max} = \\max_j \\bar r_j,
@@ -61,7 +61,7 @@ class SoftElim(RandomisedPolicy):
 
 @pytree
 class SoftIndex(RandomisedPolicy):
-    """Draw arm k with probability ∝ exp(score_k / temperature), scores those of an index policy.
+    """Draws arm k with probability ∝ exp(score_k / temperature), with an index policy's scores.
 
     Each arm once first, in index order; while some score is +∞, uniformly among those. As the
     temperature falls to 0 it becomes the index policy itself, and its expected regret stays smooth
@@ -131,7 +131,7 @@ class Posterior(NamedTuple):
 
 
 def one_more_trial(before: Posterior, key: jax.Array, observation: Observation) -> Posterior:
-    """With one more trial of the pulled arm: of its reward and of each cost, all in whole ticks."""
+    """Add a Bernoulli trial of the pulled arm's reward and of each of its costs, in whole ticks."""
     feedback, costs = observation.feedback, before.costs.size // before.pulls.size
     of_round = observation.view.round, Role.TRIAL
     words = [streams.policy_words(key, *of_round, block) for block in range(1 + costs // 2)]
@@ -147,7 +147,7 @@ def one_more_trial(before: Posterior, key: jax.Array, observation: Observation) 
 
 @pytree
 class BudgetedThompson(Policy):
-    """BTS: pull argmax θ^r/θ^c, drawn by θ_k ~ Beta(1 + S_k, 1 + F_k) for rewards and for costs.
+    """BTS: pull argmax θ^r_k/θ^c_k, with θ_k ~ Beta(1 + S_k, 1 + F_k) for reward and for cost.
 
     No initial pulls, no parameter. A reward r in (0, 1) is turned into a Bernoulli(r) trial, a cost
     likewise; values exactly 0 or 1 stay as they are.
@@ -169,7 +169,7 @@ class BudgetedThompson(Policy):
         return one_more_trial(state, key, observation)
 
     def with_history(self, state: Posterior, totals: ArmStatistics) -> Posterior:
-        """Trials and successes of these pulls counted in, sums to the nearest whole number."""
+        """Add the trials and successes of these pulls, sums rounded to whole numbers."""
         sums = totals.reward, totals.cost
         rewards, costs = (x.whole + (2 * x.part >= ticks.ONE).astype(jnp.int32) for x in sums)
         return Posterior(state.pulls + totals.pulls, state.rewards + rewards, state.costs + costs)

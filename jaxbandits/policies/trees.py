@@ -24,12 +24,12 @@ from jaxbandits.policies.zooming import PointPolicy, too_large
 
 
 def centre(depth: jax.Array, number: jax.Array) -> jax.Array:
-    """The centre of cell ``number`` of that depth, in ticks. Depth at most 23."""
+    """The centre of cell ``number`` at this depth, in ticks; depth at most 23."""
     return (2 * number + 1) << (ticks.BITS - 1 - depth)
 
 
 def depth_of(point: jax.Array) -> jax.Array:
-    """Depth of the cell with this centre (ticks); below 0 for 1, which is no centre."""
+    """The depth of the cell with this centre (ticks); below 0 for the point 1, not a centre."""
     lowest = point & -point
     return ticks.BITS - 1 - (31 - jax.lax.clz(lowest))
 
@@ -64,7 +64,7 @@ class _RatioTree(PointPolicy):
     lam: ArrayLike
 
     def warnings(self, environment: Environment) -> list[str]:
-        """λ above the true smallest mean cost."""
+        """Warn if λ is above the true smallest mean cost."""
         return too_large(f"{type(self).__name__}.lam", self.lam, environment)
 
 
@@ -108,7 +108,7 @@ class HOO(_RatioTree):
     def update(
         self, state: ArmStatistics, key: jax.Array, observation: Observation
     ) -> ArmStatistics:
-        """Every cell on the way from the root to the pulled one counts the pull."""
+        """Count the pull in every cell from the root to the pulled one."""
         feedback, point = observation.feedback, to_ticks(observation.action)
         last = jnp.minimum(depth_of(point), self.depth)
         cells = jax.lax.iota(jnp.int32, state.pulls.shape[0])
@@ -207,7 +207,7 @@ class StoOO(_RatioTree):
         )
 
     def update(self, state: Leaves, key: jax.Array, observation: Observation) -> Leaves:
-        """Count the pull in its leaf; split that if ν 2^−depth is at least :meth:`width`."""
+        """Count the pull in its leaf, and split it if ν 2^−depth is at least :meth:`width`."""
         feedback, point = observation.feedback, to_ticks(observation.action)
         ids = jax.lax.iota(jnp.int32, self.capacity)
         is_leaf = (ids < state.count) & (centre(state.depth, state.number) == point)
@@ -243,5 +243,5 @@ class StoOO(_RatioTree):
         return state, point_of_ticks(centre(state.depth[best], state.number[best]))
 
     def status(self, state: Leaves) -> jax.Array:
-        """``Status.CAPACITY`` once a leaf should be split and there is no slot."""
+        """``Status.CAPACITY`` once a leaf should be split and no slot is free."""
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))

@@ -1,4 +1,4 @@
-"""Index policies of the reward/cost ratio, greedy and optimistic, and the best-ratio oracle."""
+"""Index policies for the reward/cost ratio, greedy and optimistic, and the best-ratio oracle."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from jaxbandits.policies.base import (
 
 @pytree
 class BestRatioOracle(Plan):
-    """Play :math:`\\arg\\max_k \\mu^r_k / \\mu^c_k`: its pseudo-regret under a total budget is 0.
+    """Pulls :math:`\\arg\\max_k \\mu^r_k / \\mu^c_k`; its pseudo-regret under a total budget is 0.
 
     No initial pulls, nothing learnt; arms whose ratios float32 cannot tell apart at random. It is
     not quite the best that can be done with a budget: near the end another arm may fit better (see
@@ -105,7 +105,7 @@ def upper_bound(total: jax.Array, rest: jax.Array, n: jax.Array, k: jax.Array) -
 
 
 def lower_bound(total: jax.Array, rest: jax.Array, n: jax.Array, k: jax.Array) -> jax.Array:
-    """ω⁻: the smaller root, as product of the roots over the larger one. Exactly 0 iff Σx = 0.
+    """ω⁻: the smaller root, as the product of the roots over the larger. Exactly 0 iff Σx = 0.
 
     The textbook difference cancels there and has a random sign, in float32 and in float64.
     """
@@ -113,7 +113,7 @@ def lower_bound(total: jax.Array, rest: jax.Array, n: jax.Array, k: jax.Array) -
 
 
 def ratio_of(upper: jax.Array, lower: jax.Array) -> jax.Array:
-    """U/L of every arm, +∞ where L is not above 0."""
+    """U/L of every arm, +∞ if L is not above 0."""
     return jnp.where(lower > 0, upper / lower, jnp.inf)
 
 
@@ -204,7 +204,7 @@ def hoeffding_radius(alpha: jax.Array, arms: Arms) -> jax.Array:
 
 @pytree
 class MUCB(IndexPolicy):
-    """m-UCB: optimism in numerator and denominator.
+    """m-UCB: optimism in the numerator and the denominator.
 
     .. math:: \\frac{\\min(\\bar r_k + \\varepsilon_k, 1)}{\\max(\\bar c_k - \\varepsilon_k, 0)}, \\qquad
         \\varepsilon_k = \\alpha \\sqrt{\\ln(t-1) / n_k};
@@ -233,7 +233,9 @@ class MUCB(IndexPolicy):
 
 @pytree
 class CUCB(IndexPolicy):
-    """c-UCB, optimistic reward: :math:`(\\bar r_k + \\varepsilon_k) / \\bar c_k`; +∞ before a cost.
+    """c-UCB, optimism in the numerator: :math:`(\\bar r_k + \\varepsilon_k) / \\bar c_k`.
+
+    The index is +∞ until a cost is observed.
 
     Args:
         alpha: α ≥ 0 in ε = α√(ln(t − 1)/n), default 2⁻³.
@@ -255,7 +257,9 @@ class CUCB(IndexPolicy):
 
 @pytree
 class IUCB(IndexPolicy):
-    """i-UCB, optimistic ratio: :math:`\\bar r_k / \\bar c_k + \\varepsilon_k`; +∞ before a cost.
+    """i-UCB, optimism on the ratio itself: :math:`\\bar r_k / \\bar c_k + \\varepsilon_k`.
+
+    The index is +∞ until a cost is observed.
 
     Args:
         alpha: α ≥ 0 in ε = α√(ln(t − 1)/n), default 2⁻².
@@ -332,7 +336,7 @@ class BudgetUCB(IndexPolicy):
 
 @pytree
 class EstimatedBudgetUCB(IndexPolicy):
-    """:class:`BudgetUCB` without an oracle: with :math:`\\hat\\lambda = \\min_k \\bar c_k`.
+    """Budget-UCB without an oracle: with :math:`\\hat\\lambda = \\min_k \\bar c_k` for λ.
 
     Args:
         factor: f ≥ 0, default 2.
@@ -467,7 +471,7 @@ class UCBBV1(IndexPolicy):
 
 @pytree
 class UCBBV2(IndexPolicy):
-    """UCB-BV2: the lower bound on the costs is estimated.
+    """UCB-BV2: UCB-BV1 with an estimated lower bound on the costs.
 
     .. math:: \\frac{\\bar r_k}{\\bar c_k}
         + \\frac{1}{\\lambda_t} \\Big(1 + \\frac{1}{\\lambda_t - s_k}\\Big) s_k, \\qquad
@@ -509,7 +513,7 @@ def bernstein_widths(arms: Arms, e: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 @pytree
 class UCBVReward(IndexPolicy):
-    """UCB-V as in the original: costs are ignored.
+    """The original UCB-V, which ignores costs.
 
     .. math:: \\bar r_k + \\sqrt{2 \\hat V_k \\mathcal{E}_t / n_k} + 3 \\mathcal{E}_t / n_k
 
@@ -559,7 +563,7 @@ class UCBVRatio(IndexPolicy):
 
 @pytree
 class RCB(IndexPolicy):
-    """RCB: optimism in numerator and denominator, with an exploration sequence.
+    """RCB: optimism in the numerator and the denominator, with an exploration sequence.
 
     .. math:: D_i = \\frac{\\min(\\bar r_i + E_i, 1)}{\\max(\\bar c_i - E_i, 0)}, \\qquad
         E_i = \\sqrt{\\frac{\\mathcal{E}_{t-1}}{2 n_i}};

@@ -1,4 +1,4 @@
-"""Policies around another policy: the guard of a constraint, and many requests in flight."""
+"""Wrappers around a policy: a guard for a constraint, and many requests in flight."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jaxbandits.policies.base import check_for_each_arm, check_null_arm, money_l
 
 
 class Around(Policy):
-    """A wrapper around its field ``policy``; methods it does not define are the inner policy's.
+    """A wrapper around the policy in its field ``policy``, to which it forwards other methods.
 
     Write :meth:`select`; and :meth:`inside` and :meth:`learnt` where the inner policy's world, or
     its state, is only a part of one's own.
@@ -31,11 +31,11 @@ class Around(Policy):
     plays: ClassVar[type] = FiniteSpec
 
     def inside(self, spec: Any) -> Any:
-        """The spec of what the inner policy plays."""
+        """The spec for the inner policy."""
         return spec
 
     def learnt(self, state: Pytree) -> Pytree:
-        """The state of the policy inside."""
+        """The state of the inner policy."""
         return state
 
     def check(self, spec: Any) -> None:
@@ -55,7 +55,7 @@ class Around(Policy):
 
 
 class Choice(NamedTuple):
-    """Asks the inner policy to choose, with pulls that are open, or (None) as if there were none."""
+    """Calls the inner policy's choice, with open pulls or, if None, as if there were none."""
 
     policy: Policy
     open: jax.Array | None  # i32[K]
@@ -67,11 +67,11 @@ class Choice(NamedTuple):
 
 
 class AroundChoice(Around):
-    """A wrapper that asks the inner policy to choose. Write :meth:`decide`."""
+    """A wrapper that calls the inner policy's choice. Subclasses define :meth:`decide`."""
 
     @abstractmethod
     def decide(self, state: Any, key: jax.Array, view: View, choose: Choice) -> tuple[Any, Pytree]:
-        """(state, action), of whatever state, key and view the inner policy is asked with."""
+        """(state, action), where ``choose(state, key, view)`` is the inner policy's choice."""
 
     def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
         return self.decide(state, key, view, Choice(self.policy, None))
@@ -83,7 +83,7 @@ class AroundChoice(Around):
 
 
 class WithState(AroundChoice):
-    """An :class:`AroundChoice` whose state has that of the inner policy in its field ``inner``."""
+    """An :class:`AroundChoice` whose state has the inner policy's state in its field ``inner``."""
 
     def learnt(self, state: Any) -> Pytree:
         return state.inner
@@ -94,7 +94,9 @@ class WithState(AroundChoice):
 
 @pytree
 class Guarded(Around):
-    """Skip a round if a pull of cost ``max_cost`` would break the constraint; else the policy acts.
+    """Skips the round if a pull that costs ``max_cost`` would break the constraint.
+
+    Otherwise the inner policy chooses.
 
     Under :class:`~jaxbandits.AverageCost` that is the rule Sc(t−1) + 1 > c·t ⇒ skip, in exact
     ticks. A skipped round changes nothing in the inner policy but its view of the round number.
@@ -105,7 +107,7 @@ class Guarded(Around):
 
     Raises:
         InputError: before anything runs, if the environment has no null arm to rest with, or the
-            constraint does not tell what is left.
+            constraint does not report what is left.
 
     Source: the "skip" wrapper of the SUAK paper's baselines.
 
@@ -143,7 +145,7 @@ class Guarded(Around):
 
 
 class Known(NamedTuple):
-    """What a decider remembers while outcomes are on their way."""
+    """What is stored while outcomes are pending."""
 
     learnt: Pytree  # the policy's state: all that has arrived
     open: jax.Array  # i32[K]: requests whose outcome is not known
@@ -153,7 +155,7 @@ class Known(NamedTuple):
 def decide(
     policy: Policy, memory: Known, key: jax.Array, view: View, bound: jax.Array, scope: jax.Array
 ) -> tuple[Known, jax.Array]:
-    """Choose an arm that every budget can pay and hold its bound: (what is known then, arm or −1).
+    """Choose an arm that every budget can pay, and reserve its bound: (memory, arm or −1).
 
     ``bound`` is the most that a request to each arm can cost, ``i32[K]`` ticks; ``scope`` says
     which budget pays for which arm, ``bool[d, K]``. ``view.left`` is an
@@ -176,7 +178,7 @@ def decide(
 
 
 def reserve(memory: Known, arm: jax.Array, bound: jax.Array, scope: jax.Array) -> Known:
-    """One more request is open, its bound is held; for a skip nothing."""
+    """Open a request and reserve its bound; nothing for a skip."""
     is_arm = jax.lax.iota(jnp.int32, memory.open.shape[0]) == arm
     held = jnp.sum(jnp.where(is_arm, bound, 0), dtype=jnp.int32)
     budgets = constraints.charge(memory.budgets, held, constraints.pays_for(scope, arm))
@@ -192,7 +194,7 @@ def learn(
     bound: jax.Array,
     scope: jax.Array,
 ) -> Known:
-    """Learn from an arrival (costs may be ``[d]``) and free the rest; a lost one costs its bound.
+    """Learn from an arrival (costs may be ``[d]``), refund the rest; a lost one costs its bound.
 
     ``arrival.number`` says by how many the arm's open requests become fewer: 1, or 0 for one that
     was lost before.
@@ -222,14 +224,14 @@ def refund(
 
 
 def first(policy: Policy, spec: Any, budgets: int) -> Known:
-    """What is known before the first round."""
+    """The memory before the first round."""
     return Known(
         policy.init(spec), jnp.zeros((spec.arms,), jnp.int32), constraints.no_charges(budgets)
     )
 
 
 class InFlightState(NamedTuple):
-    """What is known, and what does not change."""
+    """The memory, and what does not change."""
 
     memory: Known
     scope: jax.Array  # bool[d, K]
@@ -238,15 +240,15 @@ class InFlightState(NamedTuple):
 
 @pytree
 class InFlight(Around):
-    """A policy for immediate observations in a :class:`~jaxbandits.environments.Delayed` world.
+    """Adapts a policy for :class:`~jaxbandits.environments.Delayed` environments.
 
-    Outcomes are learnt in the order in which they arrive, each with the draws of its own round.
-    Open requests are not forgotten: an index policy counts them at their arm's current means, a
-    randomised one spreads by the draws of its rounds. Under :class:`~jaxbandits.Renewing`, money of
-    open requests is held at their arm's bound, an arm that a budget cannot pay at its bound is not
-    available, and where none is, the round is skipped.
+    Outcomes are learned in the order of arrival, each with the draws of its own round. An index
+    policy counts open requests at their arm's current means; a randomised one spreads its choices
+    by drawing in each round. Under :class:`~jaxbandits.Renewing` the bound of each open request is
+    reserved, an arm whose bound a budget cannot pay is not available, and if no arm is available
+    the round is skipped.
 
-    Without delay, and without budgets that renew, it plays what the policy itself plays.
+    Without delays and renewing budgets its choices are those of the policy itself.
 
     Args:
         policy: any policy for finitely many arms whose ``update`` takes one observation.
@@ -255,7 +257,7 @@ class InFlight(Around):
             An arm of bound 0 is free: it is available whatever is left.
 
     Raises:
-        InputError: before anything runs, for a policy that does not play the world's arms.
+        InputError: before anything runs, for a policy that is not for the environment's arms.
     """
 
     policy: Policy = leaf()
@@ -267,7 +269,7 @@ class InFlight(Around):
         if not isinstance(spec.inner, self.policy.plays):
             name = type(self.policy).__name__
             raise InputError(
-                f"policy: {name} plays a {self.policy.plays.__name__}; it must play a FiniteSpec"
+                f"policy: {name} is for a {self.policy.plays.__name__}; it must be for a FiniteSpec"
             )
         check_for_each_arm("bound", self.bound, spec.inner)
         super().check(spec)
@@ -276,7 +278,7 @@ class InFlight(Around):
         return spec.inner
 
     def learnt(self, state: InFlightState) -> Pytree:
-        """The statistics among what the decider remembers."""
+        """The inner policy's statistics."""
         return state.memory.learnt
 
     def init(self, spec: DelayedSpec) -> InFlightState:
@@ -314,5 +316,5 @@ class InFlight(Around):
         return state._replace(memory=memory, room=state.room - (arm >= 0).astype(jnp.int32)), arm
 
     def status(self, state: InFlightState) -> jax.Array:
-        """CAPACITY if more requests are open than there is room for; else the inner one's."""
+        """CAPACITY if more than ``room`` requests are open; else the inner policy's status."""
         return jnp.where(state.room < 0, jnp.int32(Status.CAPACITY), super().status(state))

@@ -54,7 +54,7 @@ class PointPolicy(Policy):
 
 
 class ZoomingPolicy(PointPolicy):
-    """Activate a uniformly random uncovered point, if any; pull the active point of largest index.
+    """Activates a random uncovered point, if any; pulls the active point with the largest index.
 
     A point x is covered if an active y has ``|x − y|`` < E(y)/L; a point that was never played has
     E = +∞ and index +∞. Ties go to the point activated first. At most one point is activated a
@@ -87,7 +87,7 @@ class ZoomingPolicy(PointPolicy):
 
     @abstractmethod
     def target(self, mean_reward: np.ndarray, mean_cost: np.ndarray) -> np.ndarray:
-        """Host: the function of the point whose slope L must bound; means ``[instance, point]``."""
+        """Host: the function of the point whose slope L bounds; means ``[instance, point]``."""
 
     def check(self, spec: ContinuumSpec) -> None:
         whole_number(f"{type(self).__name__}.capacity", self.capacity, 1, 1 << 16)
@@ -133,7 +133,7 @@ class ZoomingPolicy(PointPolicy):
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))
 
     def warnings(self, environment: Environment) -> list[str]:
-        """L smaller than the largest slope of what it must bound, as far as a grid shows."""
+        """Warn if L is smaller than a slope that it must bound, as found on a grid."""
         slopes = getattr(environment, "slopes", None)
         if slopes is None:
             return []
@@ -148,7 +148,7 @@ class ZoomingPolicy(PointPolicy):
 def misfits(
     name: str, bound: np.ndarray, extremes: np.ndarray, wrong: np.ndarray, claim: str, so: str
 ) -> list[str]:
-    """At most one line: a bound ``[setting, 1 or instance]`` that a grid refutes, if any."""
+    """At most one line, for a bound ``[setting, 1 or instance]`` that a grid refutes."""
     if not wrong.any():
         return []
     setting, instance = np.argwhere(wrong)[0]
@@ -158,7 +158,7 @@ def misfits(
 
 
 def too_large(name: str, lam: Any, environment: Environment) -> list[str]:
-    """A line if a stated lower bound on the mean costs is above a true one."""
+    """A line if a stated lower bound on mean costs is above a true mean cost."""
     lowest = np.nanmin(np.asarray(environment.values()[1], np.float64), axis=-1)
     bound, claim = np.asarray(lam, np.float64), "is above the smallest mean cost"
     so = "it must be a lower bound, or cheap points look worse than they are"
@@ -190,7 +190,7 @@ def radius_and_index(
 def uncovered_point(
     balls: Balls, below: Span, above: Span, key: jax.Array, round: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """A uniform point (ticks) of two disjoint spans outside all balls; whether there is one."""
+    """(a uniform point, in ticks, of two disjoint spans outside all balls; whether one exists)."""
     first = covering.first_hole(balls, below), covering.first_hole(balls, above)
     below, above = Span(first[0], below.high), Span(first[1], above.high)
     needed = (below.low <= below.high) | (above.low <= above.high)
@@ -243,7 +243,7 @@ class _SinglePhase(ZoomingPolicy):
 
 @pytree
 class Zooming(_RewardZooming):
-    """The zooming algorithm for rewards alone, in phases of 2^{i−1} rounds.
+    """The zooming algorithm for rewards only, in phases of 2^{i−1} rounds.
 
     .. math:: E(x) = \\sqrt{8 i / (2 + n)}, \\qquad u(x) = \\bar r + 2 E(x).
 
@@ -271,7 +271,7 @@ class Zooming(_RewardZooming):
 
 @pytree
 class SinglePhaseZooming(_SinglePhase, _RewardZooming):
-    """Zooming as the B-Zoom paper runs it: one phase, B-Zoom's radius, costs ignored.
+    """Zooming as in the B-Zoom paper's experiments: one phase, B-Zoom's radius, costs ignored.
 
     .. math:: E(x) = s \\sqrt{\\frac{8 (\\ln B - \\ln\\lambda) + \\ln 4}{n}}, \\qquad u(x) = \\bar r + 2 E(x).
 
@@ -319,14 +319,14 @@ class _RatioZooming(ZoomingPolicy):
         return mean_reward / mean_cost
 
     def warnings(self, environment: Environment) -> list[str]:
-        """A line for λ above the least mean cost, or L below the ratio's slope, on a grid."""
+        """Warn if λ is above the least mean cost or L below the ratio's slope, on a grid."""
         lines = too_large(f"{type(self).__name__}.lam", self.lam, environment)
         return lines + super().warnings(environment)
 
 
 @pytree
 class BZoom(_RatioZooming):
-    """B-Zoom in phases: phase i is rounds 2^{i−1} … 2^i − 1, and begins with no active points.
+    """B-Zoom in phases of rounds 2^{i−1} … 2^i − 1; each phase starts without active points.
 
     .. math:: E(x) = \\frac1\\lambda \\Big(1 + \\frac1\\lambda\\Big) \\sqrt{\\frac{8 i + \\ln 4}{n}}, \\qquad
         u(x) = \\frac{\\bar r}{\\max(\\lambda, \\bar c)} + 2 E(x).
@@ -361,7 +361,7 @@ class BZoom(_RatioZooming):
 
 @pytree
 class SinglePhaseBZoom(_SinglePhase, _RatioZooming):
-    """B-Zoom as the paper's experiments run it: one phase, and a radius that depends on the budget.
+    """B-Zoom as in the paper's experiments: one phase, and a radius that depends on the budget.
 
     .. math:: E(x) = \\frac1\\lambda \\Big(1 + \\frac1\\lambda\\Big)
         \\sqrt{\\frac{8 (\\ln B - \\ln \\lambda) + \\ln 4}{n}}, \\qquad
@@ -451,7 +451,7 @@ class OnPoints(Around):
         return jnp.float32(0)
 
     def update(self, state: Pytree, key: jax.Array, observation: Observation) -> Pytree:
-        """The inner policy learns what its arm returned; points that are no arm are ignored."""
+        """The inner policy learns its arm's outcome; points that are not arms are ignored."""
         is_point = to_ticks(self.points) == to_ticks(observation.action)
         arm = jnp.argmax(is_point).astype(jnp.int32)
         seen = observation._replace(view=self._view(observation.view), action=arm)
@@ -462,7 +462,7 @@ class OnPoints(Around):
         return view._replace(available=jnp.ones(self.points.shape[0], bool))
 
     def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, jax.Array]:
-        """The point of the inner policy's arm; −1, which no continuum has, where that is no arm."""
+        """The point of the inner policy's arm; −1, which is not in a continuum, if it has none."""
         state, arm = self.policy.select(state, key, self._view(view))
         nearest = jnp.clip(arm, 0, self.points.shape[0] - 1)
         point = point_of_ticks(to_ticks(self.points[nearest]))

@@ -73,7 +73,7 @@ def simultaneous_band(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """Mean, and a band that covers the true one **everywhere** along an axis with chance ``level``.
+    """Mean and a band that covers the true mean at **all** places of an axis, at this ``level``.
 
     The studentised bootstrap of :func:`bootstrap_interval` for curves: a resample keeps a unit's
     whole curve, and the band is from x̄ₘ − q⁺ seₘ to x̄ₘ − q⁻ seₘ, where q⁺ and q⁻ are quantiles
@@ -148,7 +148,7 @@ def _normal_ends(
 
 
 def studentised(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """t*, ``[resample, place]``, of ``[stratum, unit, place]``; 0 where all units are equal."""
+    """t*, ``[resample, place]``, from ``[stratum, unit, place]``; 0 where all units are equal."""
     count, places = values.shape[1:]
     # Constant places must give exactly 0, and centred values keep the variances below from
     # cancelling.

@@ -1,4 +1,4 @@
-"""Regret against the values of a parameter: the best one, and those that are not clearly worse."""
+"""Regret by the values of a parameter: the best one, and those not clearly worse."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LEVEL = 0.95
 
 
 def cases_of(regrets: Sequence[xarray.DataArray], over: str) -> list[xarray.Dataset]:
-    """:func:`dominance` of several tables, all at once with 95 %, each with its runs' ``regret``."""
+    """:func:`dominance` for several tables, jointly at 95 %, each with its runs' ``regret``."""
     level = 1 - (1 - LEVEL) / len(regrets)
     return [dominance(x, over=over, level=level).assign(regret=x) for x in regrets]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Regret against the parameters of one policy, as ``found.curve(…)`` of a sweep gives it.
+    """Regret by the parameters of one policy, as returned by ``found.curve(…)`` of a sweep.
 
     The settings that ``indistinguishable`` names contain the truly best one of the grid with a
     confidence of at least 95 %: a setting is left out only if it is clearly worse than the least
@@ -55,7 +55,7 @@ class Curve:
         parameters: Mapping[str, np.ndarray],
         rows: Sequence[int] | None = None,
     ) -> Curve:
-        """From the settings ``rows`` (all) of a case; swept ``parameters``: ``[setting]``."""
+        """The curve of the settings ``rows`` (default all); swept ``parameters``: ``[setting]``."""
         own = case if rows is None else case.isel(setting=rows, against=rows)
         regret, over = own["regret"], case.attrs["over"]
         means = mean(regret, over=over, level=LEVEL)
@@ -69,7 +69,7 @@ class Curve:
 
     @property
     def indistinguishable(self) -> np.ndarray:
-        """Settings not clearly worse than the best, ``bool[setting]``; all if one run."""
+        """Settings not clearly worse than the best, ``bool[setting]``; all if there is one run."""
         return ~self.apart["larger"].values
 
     def recommendation(self) -> str:

@@ -1,4 +1,4 @@
-"""Estimates with their intervals, and warnings where intervals may cover less.
+"""Estimates with intervals, and warnings where intervals may cover less.
 
 Every interval of this room takes one way: :func:`interval` brings a labelled array into ``[stratum,
 unit, place]``, asks for value, ends and doubts, and puts the labels back.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def t_quantile(p: Any, freedom: Any) -> np.ndarray:
-    """x with P(T ≤ x) = p, elementwise; freedom ∞ is normal, NaN where it is not above 0."""
+    """x with P(T ≤ x) = p, elementwise; freedom ∞: normal; NaN where it is not above 0."""
     # scipy.stats takes longer to import than a small comparison to play
     from scipy.special import stdtrit
 
@@ -93,7 +93,7 @@ def moments(values: np.ndarray) -> Moments:
 def by_blocks(
     function: Callable[[np.ndarray], tuple[np.ndarray, ...]], values: np.ndarray
 ) -> list[np.ndarray]:
-    """Arrays ``[place]`` by a function of ``[stratum, unit, place]``, some places at a time."""
+    """Apply a function of ``[stratum, unit, place]`` to blocks of places; arrays ``[place]``."""
     # Its own copies of the values stay small, however large a result is.
     places = values.shape[2]
     step = max(1, _AT_ONCE // max(1, values.shape[0] * values.shape[1]))
@@ -103,7 +103,7 @@ def by_blocks(
 
 
 def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
-    """x − y, run by run: run r of ``x`` and run r of ``y`` met the same world.
+    """x − y, run by run: run r of ``x`` and run r of ``y`` faced the same world.
 
     Every estimate of a difference is one of this array: ``mean(paired(x, y), over="replicate")``.
 
@@ -113,8 +113,7 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
             other.
 
     Raises:
-        InputError: labels on an axis that both have are not the same (xarray alone would take those
-            that both have).
+        InputError: labels on a common axis differ (xarray alone would keep those that both have).
 
     Example:
         >>> import xarray
@@ -132,7 +131,7 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
 
 
 def check_level(name: str, value: float) -> None:
-    """Raise :class:`InputError` unless it is a number in (0, 1)."""
+    """Raise :class:`InputError` unless the value is a number in (0, 1)."""
     is_number = isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
     if not is_number or not 0 < value < 1:
         raise bad(name, value, "a number in (0, 1)")
@@ -142,7 +141,7 @@ def check_level(name: str, value: float) -> None:
 
 
 def quantile_ends(values: np.ndarray, q: float, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of the interval of the ``q`` quantile, ``[place]`` each, from ``[unit, place]``.
+    """Ends of the interval for the ``q`` quantile, ``[place]`` each, from ``[unit, place]``.
 
     With x₍₁₎ ≤ … ≤ x₍ₙ₎ and π_r = P(Binomial(n, q) ≤ r − 1) = P(x₍ᵣ₎ > quantile), an end that lies
     above the quantile with probability β is (1 − λ) x₍ᵣ₎ + λ x₍ᵣ₊₁₎, π_r ≤ β < π₍ᵣ₊₁₎, with
@@ -177,7 +176,7 @@ _CAUTIOUS = 0.95  # of the skewness: see :func:`corrected`
 
 
 def corrected(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
-    """The value of (x̄ − μ)/se that Hall's transformation takes to ``critical``:
+    """The value of (x̄ − μ)/se that Hall's transformation maps to ``critical``:
 
     .. math:: g^{-1}(y) = \\frac3a \\Big[\\big(1 + a (y - a/6)\\big)^{1/3} - 1\\Big],
               \\quad g(T) = T + \\tfrac13 a T^2 + \\tfrac1{27} a^2 T^3 + \\tfrac16 a.
@@ -192,7 +191,7 @@ def corrected(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
 
 
 def mean_ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and ends of its interval, from ``[stratum, unit, …]``; NaN with one unit in a stratum.
+    """Mean and ends of its interval, from ``[stratum, unit, …]``; NaN if a stratum has one unit.
 
     x̄ − se · g⁻¹(± t(ν)) with :func:`corrected`, ν Welch and Satterthwaite's degrees of freedom.
 
@@ -212,7 +211,7 @@ _SKEWED, _SKEWED_MEAN = 2.7, 0.25
 
 
 class Doubt(NamedTuple):
-    """Something doubtful about some of several samples."""
+    """A reason to doubt the intervals of some of several samples."""
 
     name: str  # by which it is known
     size: np.ndarray  # how bad it is, [place]; 0 where it is not so
@@ -220,7 +219,7 @@ class Doubt(NamedTuple):
 
 
 def doubt_lines(doubts: Sequence[Doubt]) -> tuple[str, ...]:
-    """A line for each that there is: its name, and what is to be said of the worst sample."""
+    """A line for each doubt: its name, and a remark about the worst sample."""
     lines = []
     for doubt in doubts:
         count, total = int((doubt.size > 0).sum()), doubt.size.size
@@ -232,7 +231,11 @@ def doubt_lines(doubts: Sequence[Doubt]) -> tuple[str, ...]:
 
 
 def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95) -> list[Doubt]:
-    """All that may be doubtful about the interval of a mean, from ``[stratum, unit, place]``."""
+    """All reasons to doubt the interval of a mean, from ``[stratum, unit, place]``."""
+    # Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where
+    # a skewed law cannot be told from a symmetric one. A tail is heavy if the top 2 % of the units
+    # carry more than half of the mean. One unit decides if without it the mean moves by more than
+    # the interval that is left.
     strata, count, places = values.shape
     number, units = strata * count, units_of(over)
     top, sample = math.ceil(TOP * number), f"{number:,} {units}"
@@ -244,8 +247,8 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     unit_text = units_of(over, count) + (f" of each of {strata}" if strata > 1 else "")
     remedy = "show no skewness, which the interval then ignores; take 3 or more"
     if is_small:
-        remedy = f"are too few for an interval that holds its level; take {FEW + 1} or more"
-    # Heavy tail: the top 2 % of the units carry more than half of the mean.
+        remedy = f"are too few for an interval with its stated coverage; take {FEW + 1} or more"
+    carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
     heavy = np.where((share > HALF) & (number > 1), share, 0.0)
     carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
     will_move = f"of this {statistic}: more {units} will move it"
@@ -255,8 +258,15 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     # Skewed: the sample, beyond what few units show, and still its mean.
     of_sample = skew * math.sqrt(number)
     skewed = (of_sample > _SKEWED * number / (number + 2.5)) & (skew > _SKEWED_MEAN)
-    odd = np.where(skewed, of_sample, 0.0)
-    skew_text = f"over {sample}: an interval of the {statistic} may miss more often than it says"
+    alone = f"without one of the {units} the {statistic} would move by more than the whole width of its interval"
+    skew_text = f"over {sample}: an interval of the {statistic} may miss more often than stated"
+
+    def carried(at: int) -> str:
+        return f"{top} {carry} {share[at]:.0%} of this {statistic}: more {units} will move it"
+
+    # A doubt has a size at each place, 0 where there is none; its text is made for the worst place
+    # only.
+    few, odd = np.full(places, float(is_small or pairs)), np.where(skewed, of_sample, 0.0)
     return [
         Doubt("few units", few, lambda at: f"{unit_text} {remedy}"),
         Doubt("heavy tail", heavy, lambda at: f"{top} {carry} {share[at]:.0%} {will_move}"),
@@ -297,7 +307,7 @@ def _signs(values: np.ndarray, top: int, level: float) -> tuple[np.ndarray, np.n
 def no_end(
     low: np.ndarray, high: np.ndarray, count: int, over: str, q: float, level: float
 ) -> Doubt:
-    """Whether a quantile has no lower or upper end, for the sample is too small."""
+    """The doubt that a quantile has no lower or upper end since the sample is too small."""
     outer = min(q, 1 - q)
     needed = math.ceil(math.log((1 - level) / 2) / math.log1p(-outer) - 1e-9)
     text = f"{units_of(over, count)} cannot bound the {q:g} quantile on both sides; {needed:,} can"
@@ -305,15 +315,15 @@ def no_end(
 
 
 def few_in_tail(count: int, places: int, tail: float, over: str) -> Doubt:
-    """Whether the tail has 10 units or fewer."""
+    """The doubt that the tail has 10 units or fewer."""
     enough = math.ceil((FEW + 1) / tail)
     shortage = f"{tail:.2g} of {units_of(over, count)} are {count * tail:.3g}: too few"
-    text = f"{shortage} for an interval that holds its level; take {enough:,}"
+    text = f"{shortage} for an interval with its stated coverage; take {enough:,}"
     return Doubt("few in the tail", np.full(places, float(count * tail <= FEW)), lambda place: text)
 
 
 def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> list[Doubt]:
-    """All doubts about the mean of the largest share ``tail``, from ``[unit, place]``."""
+    """All reasons to doubt the mean of the largest share ``tail``, from ``[unit, place]``."""
     count, places = values.shape
     largest = np.sort(values, axis=0)[count - math.ceil(count * tail - 1e-9) :]
     doubts = doubts_of(largest[None], over, "mean of the tail", level)
@@ -322,13 +332,13 @@ def tail_doubts(values: np.ndarray, tail: float, over: str, level: float) -> lis
 
 
 def units_of(over: str, count: int | None = None) -> str:
-    """What units are called: ``instances``, or ``1,200 runs`` with a count."""
+    """The name of units: ``instances``, or ``1,200 runs`` with a count."""
     unit = "run" if over == "replicate" else over
     return f"{unit}s" if count is None else count_of(count, unit)
 
 
 def invisible(count: int, over: str) -> str:
-    """How often something may happen that n units did not show, in words.
+    """How frequent an event may be that none of n units showed, in words.
 
     It may have any rate p with (1 − p)ⁿ ≥ 5 %, that is up to 1 − 0.05^(1/n), a little less than
     3/n.
@@ -345,7 +355,7 @@ def invisible(count: int, over: str) -> str:
 
 
 class IntervalEnds(NamedTuple):
-    """Value and interval of samples, ``[place]`` each, and what is doubtful about them."""
+    """Value and interval of samples, ``[place]`` each, and doubts about them."""
 
     value: np.ndarray
     low: np.ndarray
@@ -355,16 +365,16 @@ class IntervalEnds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Estimate(Shown):
-    """A number of a law, estimated from units that were sampled.
+    """An estimate from sampled units, with its interval.
 
     Attributes:
         value, low, high: the estimate and its interval, in the units of what was given: floats, or
-            arrays over the axes that were not sampled. NaN where there is no interval, ±∞ where the
-            sample has no end for it.
-        units: how many were sampled; what none of n showed may still have a probability of up to
-            3/n (95 % confidence).
-        warnings: lines that begin with the name of what is doubtful (see
-            :mod:`jaxbandits.statistics`); mostly none.
+            arrays over the axes that were not sampled. NaN if there is no interval, ±∞ if the
+            sample gives no bound.
+        units: how many were sampled; an event that none of n units showed may still have a
+            probability of up to 3/n (95 % confidence).
+        warnings: lines that begin with the name of a doubt (see :mod:`jaxbandits.statistics`);
+            usually none.
     """
 
     value: Any
@@ -414,7 +424,7 @@ def _label(x: Any) -> str:
 def interval(
     x: Any, over: str, level: float, ends: Callable[[np.ndarray], IntervalEnds]
 ) -> Estimate:
-    """The estimate that ``ends`` makes of ``[stratum, unit, place]``, with the labels left."""
+    """The estimate that ``ends`` computes from ``[stratum, unit, place]``, with its labels."""
     import xarray
 
     check_level("level", level)
@@ -437,7 +447,7 @@ def interval(
 
 
 def of_means(over: str, level: float) -> Callable[[np.ndarray], IntervalEnds]:
-    """A function from samples to means, intervals and doubts: what :func:`mean` asks for."""
+    """A function from samples to means, intervals and doubts, for :func:`mean`."""
 
     def ends(values: np.ndarray) -> IntervalEnds:
         return IntervalEnds(*mean_ends(values, level), doubts_of(values, over, "mean", level))
@@ -449,19 +459,19 @@ def of_means(over: str, level: float) -> Callable[[np.ndarray], IntervalEnds]:
 
 
 def mean(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) -> Estimate:
-    """Mean, with Student's t interval corrected for the skewness of the sample.
+    """The mean, with Student's t interval corrected for the skewness of the sample.
 
     x̄ − se · g⁻¹(± t), g Hall's transformation. Of I given instances with R runs each and variances
     s²ᵢ, se is √(Σᵢ s²ᵢ / R) / I, with Welch and Satterthwaite's t: the spread between instances
-    does not enter, for they are no sample. It holds its level for tame laws from 10 units on; it
-    warns where it may not.
+    does not count, since they are not a sample. It has its stated coverage for well-behaved
+    distributions from 10 units on, and warns where it may not.
 
     Args:
         x: a labelled array such as ``result.regret``, or a plain one with one axis: the units.
         over: the axis that was sampled. Over ``"instance"`` each instance counts with the mean of
-            its runs; over ``"replicate"`` given instances weigh the same; any other axis is as it
-            is. All further axes stay. For the runs of each instance by itself, call its axis
-            otherwise: ``x.rename(instance="each")``.
+            its runs; over ``"replicate"`` given instances have equal weight; any other axis is used
+            as it is. All further axes stay. For the runs of each instance separately, rename its
+            axis: ``x.rename(instance="each")``.
         level: coverage of each single interval, in (0, 1).
 
     Source: Hall (1992), On the removal of skewness by transformation.
@@ -476,7 +486,7 @@ def mean(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) ->
 
 
 def median(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) -> Estimate:
-    """:func:`quantile` at ½: of the typical unit.
+    """The median: :func:`quantile` at ½.
 
     Example:
         >>> median(range(41), over="run").value
@@ -488,9 +498,9 @@ def median(x: xarray.DataArray | np.ndarray, *, over: str, level: float = 0.95) 
 def quantile(
     x: xarray.DataArray | np.ndarray, q: float, *, over: str, level: float = 0.95
 ) -> Estimate:
-    """The value that a share ``q`` of the units are below, with an interval from order statistics.
+    """The value below which a share ``q`` of units lie, with an interval from order statistics.
 
-    The interval holds for every continuous law, heavy tails too. A sample has no upper end for the
+    The interval is valid for every continuous distribution. A sample gives no upper end for the
     0.99 quantile before it has 368 units (level 95 %): then ``high`` is ∞, with the warning ``no
     end``. Runs on several given instances (``over="replicate"``) are pooled: a quantile of a run on
     one of them, drawn at random.
@@ -549,7 +559,7 @@ def cvar(
 def tail_share(
     x: xarray.DataArray | np.ndarray, tail: float, *, over: str, level: float = 0.95
 ) -> Estimate:
-    """What part of the sum the largest share ``tail`` of units carries: tail · :func:`cvar` / mean.
+    """The part of the sum that is due to the largest share ``tail`` of units: tail · cvar / mean.
 
     The interval is that of ln(T / (1 − T)), T the share: of the mean of tᵢ = (tail · zᵢ − T xᵢ) /
     (x̄ T (1 − T)), z as in :func:`cvar` (delta method), taken back to T. NaN where T is not between

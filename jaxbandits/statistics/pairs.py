@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def reach(critical: np.ndarray, skew: np.ndarray) -> np.ndarray:
-    """How many standard errors an end lies from the mean; ``skew`` > 0: a long tail on its side."""
+    """An end's distance from the mean in standard errors; ``skew`` > 0: a long tail on its side."""
     return critical + np.maximum(skew, 0) * (2 * critical**2 + 1) / 3
 
 
@@ -29,7 +29,7 @@ def critical_value(tail: float, freedom: np.ndarray) -> np.ndarray:
 def dominance(
     x: xarray.DataArray, *, among: str = "setting", over: str, level: float = 0.95
 ) -> xarray.Dataset:
-    """Every setting against every other: intervals of all differences at once, and which are clear.
+    """Compare all settings pairwise: joint intervals of the differences, and which are clear.
 
     With m = k(k − 1)/2 pairs, the mean of a paired difference, its standard error e, its skewness a
     and ν degrees of freedom (n − 1; Welch and Satterthwaite's of several given instances), the
@@ -112,7 +112,7 @@ _MOST = 1 << 50  # runs: more are as good as never
 def runs_needed(
     x: xarray.DataArray, y: xarray.DataArray, *, over: str, level: float = 0.95, power: float = 0.8
 ) -> xarray.Dataset:
-    """How many runs or instances a paired comparison needs, if the difference is what it seems now.
+    """How many runs or instances a paired comparison needs to show the present difference.
 
     The least n for which the interval of :func:`dominance` leaves out 0 with probability ``power``,
     the mean, the spread and the skewness of the difference being those seen. With m units now, mean
@@ -162,11 +162,8 @@ def runs_needed(
     t = critical_value((1 - level) / 2, freedom)
     beyond, half = (error * reach(t, side) for side in (-skew, skew))
 
-    def has_power(difference: np.ndarray, n: np.ndarray) -> np.ndarray:
-        then, shrunk = freedom / (now - 1) * (n - 1), np.sqrt(now / n)
-        apart = reach(critical_value((1 - level) / 2, then), skew * shrunk)
-        apart = (apart - t_quantile(1 - power, then)) * error
-        return (difference > 0) & (apart * shrunk <= difference)
+    def sample_size(difference: np.ndarray) -> np.ndarray:
+        """The least n ≥ 2 with the power, by bisection."""
 
     ends = size, size + beyond, np.maximum(size - half, 0)
     needed, least, most = (_least_number(partial(has_power, x), x.shape) for x in ends)

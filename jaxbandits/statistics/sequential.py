@@ -1,4 +1,4 @@
-"""Sequential analysis: tests of paired differences that keep their level over all looks together.
+"""Sequential tests of paired differences that keep their level over all looks together.
 
 Each claim has an e-process, a wealth that a gambler makes of bets against it: if the claim is false
 its mean never grows beyond 1, so it ever reaches 1/α with probability at most α (Ville). Nothing is
@@ -37,7 +37,7 @@ CLAIMS = ("most runs", "average")
 
 
 class ClearPairs(NamedTuple):
-    """First run (from 1) at which a claim for the row over the column is clear, or 0."""
+    """The first run (from 1) at which the row is clearly better than the column, or 0."""
 
     most: xarray.DataArray  # the row earns more than the column in most runs
     average: xarray.DataArray  # the same of more on average
@@ -46,7 +46,7 @@ class ClearPairs(NamedTuple):
 def clear_pairs(
     x: xarray.DataArray, bound: float, *, among: str = "setting", over: str, level: float = 0.95
 ) -> ClearPairs:
-    """Which settings earn clearly more than which, in most runs and on average, at any time.
+    """Which settings clearly earn more than which, in most runs and on average, at any time.
 
     All pairs, both directions and both claims share the error (Bonferroni), and all looks do: with
     probability ``level`` no claim that is false is ever called clear, however often more runs are

@@ -1,4 +1,4 @@
-"""Sweeps of policies, settings, worlds and budgets in saved blocks; curves, the best values."""
+"""Sweeps over policies, settings, environments and budgets in saved blocks; curves, best values."""
 
 from jaxbandits._names import attach
 

@@ -1,4 +1,4 @@
-"""The picture of a sweep: by how much each value of a parameter is worse than the best."""
+"""The plot of a sweep: how much worse each value of a parameter is than the best."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_PANELS = 24
 
 
 class SweepPlots:
-    """Pictures of a sweep: ``result.plot``."""
+    """Plots of a sweep: ``result.plot``."""
 
     def __init__(self, result: SweepResult):
         self._result = result
@@ -34,7 +34,10 @@ class SweepPlots:
         path: str | os.PathLike[str] | None = None,
         width: float | str | None = None,
     ) -> Figure:
-        """How much worse than the best each value of a parameter is, by environment and budget.
+        """Plot how much worse each value of a parameter is than the best.
+
+        It shows every policy that sweeps only this parameter, with a panel for each environment and
+        budget, at most 24.
 
         Of every policy that sweeps it alone, in at most 24 panels. Bars are the paired intervals of
         the difference to the best setting of the panel, all of the sweep at once. A point is hollow
@@ -88,14 +91,14 @@ class SweepPlots:
         keys.append(Line2D([], [], marker="*", ms=9, **dots))
         keys.append(Line2D([], [], marker="o", ms=4.5, markerfacecolor="white", **dots))
         labels = [policy.replace("$", r"\$") for policy in policies] * (len(policies) > 1)
-        set_key(figure, keys, [*labels, "best value", "clearly worse (95 %, all at once)"])
+        set_key(figure, keys, [*labels, "best value", "clearly worse (95 %, jointly)"])
         return finished(figure, path, width)
 
 
 def draw_case(
     axis: Any, found: SweepResult, cell: tuple[str, int], policies: list[str], name: str, log: bool
 ) -> None:
-    """Differences to the best setting in one environment and budget, over a parameter."""
+    """Plot differences from the best setting in one environment and budget by a parameter."""
     curves = [found.curve(policy, *cell) for policy in policies]
     best = min(curves, key=lambda curve: float(curve.regret.value[curve.best]))
     from_best = found.cases[cell].isel(against=found.rows(best.policy)[best.best])

@@ -1,4 +1,4 @@
-"""Who may play a sweep besides this process: the workers of Dask, here or elsewhere."""
+"""Executors for sweeps besides this process: Dask workers, local or remote."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jaxbandits.core.checks import InputError, bad, brief
 
 @contextlib.contextmanager
 def shared_programs() -> Iterator[dict[str, str]]:
-    """Variables for workers on this machine, of one folder of programs: this process's, or a new one."""
+    """Environment variables with which local workers share a folder of programs, old or new."""
     config: Any = jax.config
     with contextlib.ExitStack() as stack:
         seconds = config.jax_persistent_cache_min_compile_time_secs
@@ -42,7 +42,7 @@ def dask_setup(worker):
 
 
 def pin_worker(number: int, count: int) -> None:
-    """Give this process (one of ``count``) its cores and GPUs; leave Ctrl-C to the caller."""
+    """Give this process, one of ``count``, its cores and GPUs; the caller handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if cores := checks.part_of_cores(number, count):
         # Of this thread, and so of all that it and jax start from now on
@@ -51,7 +51,7 @@ def pin_worker(number: int, count: int) -> None:
 
 
 def own_gpu(number: int, count: int, driver: str = "/proc/driver/nvidia/gpus") -> dict[str, str]:
-    """Environment variables that give one of ``count`` workers a visible GPU, or a share."""
+    """Environment variables that give one of ``count`` workers a GPU, or a share of one."""
     devices = os.environ.get("CUDA_VISIBLE_DEVICES")
     if devices is None:
         with contextlib.suppress(OSError):
@@ -71,7 +71,7 @@ _PATIENCE = "10s"  # for a scheduler that does not answer
 
 @contextlib.contextmanager
 def open_engine(name: str) -> Iterator[Any]:
-    """An executor for :func:`~jaxbandits.sweep`, as long as the context lasts: a client of Dask.
+    """A context manager with a Dask client, an executor for :func:`~jaxbandits.sweep`.
 
     Args:
         name: ``processes:N``, a Dask cluster of so many processes on this machine, each with its

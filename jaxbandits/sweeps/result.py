@@ -1,4 +1,4 @@
-"""What a sweep found: a result for each cell, regret against parameters, recommended values."""
+"""The result of a sweep: a result for each cell, curves of regret, recommended values."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _NAMES = {
     "realised_regret": ("reward", "best rate × clock − reward, as drawn"),
     "reward": ("reward", "reward collected"),
     "spent": ("cost", "money spent"),
-    "rounds": ("rounds", "rounds played"),
+    "rounds": ("rounds", "rounds simulated"),
     "violation": ("cost", "violation"),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class SweepResult(Shown):
-    """All accounts of a sweep.
+    """The result of a sweep, with the accounts of all its runs.
 
     Attributes:
-        results: for each policy, environment and number of the budget what
-            :func:`~jaxbandits.simulate` would have given: ``results["OmegaUCB", "ten arms",
-            0].regret``. Final values (``pulls``) are not kept.
+        results: for each policy, environment and index of the budget what
+            :func:`~jaxbandits.simulate` would have returned: ``results["OmegaUCB", "ten arms",
+            0].regret``. Final values (``pulls``) are not stored.
         plan: what was run.
     """
 
@@ -65,7 +65,7 @@ class SweepResult(Shown):
         return self.best_values()
 
     def best_values(self) -> Table:
-        """The best value of every policy in every case, its regret, and what is in doubt about that."""
+        """The best value of every policy in every case, with its regret and doubts about it."""
         budgets, rows = self.data["budget"].values, []
         for (environment, budget), policy in itertools.product(self.cells(), self.policies):
             curve = self.curve(policy, environment, budget)
@@ -77,7 +77,7 @@ class SweepResult(Shown):
         return Table(head, rows, left=(0, 2, 3, 5))
 
     def sensitivity(self) -> Table:
-        """By environment, budget, policy, setting: mean regret, difference to best, intervals."""
+        """By environment, budget, policy, setting: mean regret, difference from best, intervals."""
         budgets, rows = self.data["budget"].values, []
         names = [str(name) for name in self.data.coords if name not in (*AXES, "policy")]
         ends = ("value", "low", "high"), ("difference", "low", "high")
@@ -106,7 +106,7 @@ class SweepResult(Shown):
         return list(self.plan.parameters[policy])
 
     def cells(self) -> list[tuple[str, int]]:
-        """Every (environment, number of the budget)."""
+        """Every (environment, index of the budget)."""
         return list(self.plan.layouts)
 
     @functools.cached_property
@@ -132,7 +132,7 @@ class SweepResult(Shown):
         return xarray.Dataset(data, coords=_coordinates(plan), attrs={"about": json.dumps(about)})
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row for each place of ``data``, with its variables.
+        """A row for each cell of ``data``, with its variables.
 
         Regret and reward are in the environment's unit of reward, money in its unit of cost:
         ``.attrs["units"]``. ``status`` is a number, see :class:`~jaxbandits.Status`.
@@ -141,7 +141,7 @@ class SweepResult(Shown):
 
     @functools.cached_property
     def cases(self) -> Mapping[tuple[str, int], xarray.Dataset]:
-        """Per (environment, budget number): differences between settings, and what is clear."""
+        """By (environment, budget index): differences between settings, and which are clear."""
         # Settings come policy by policy.
         import xarray
 
@@ -153,7 +153,7 @@ class SweepResult(Shown):
         return dict(zip(self.cells(), cases_of(regrets, self.plan.spec.over), strict=True))
 
     def curve(self, policy: str, environment: str | None = None, budget_index: int = 0) -> Curve:
-        """Regret at the end against one policy's parameters, in one environment and budget.
+        """Final regret by one policy's parameters, in one environment and budget.
 
         ``environment`` may be left out if there is only one. ``budget_index`` is the position of
         the budget in ``Sweep.budgets``, from 0.
@@ -168,7 +168,7 @@ class SweepResult(Shown):
         return Curve.of(policy, case, parameters, self.rows(policy))
 
     def provenance(self) -> Provenance:
-        """As :meth:`Result.provenance`, of all worlds and budgets: what differs between them is a list.
+        """As :meth:`Result.provenance`, for all environments and budgets; differences become lists.
 
         ``digest`` is of the exact accounts of all of them.
         """
@@ -195,13 +195,13 @@ class SweepResult(Shown):
 
     @property
     def plot(self) -> SweepPlots:
-        """Pictures: ``plot.sensitivity()``, a matplotlib figure."""
+        """Plots: ``plot.sensitivity()``, a matplotlib figure."""
         from jaxbandits.sweeps.drawing import SweepPlots  # here: it imports matplotlib
 
         return SweepPlots(self)
 
     def rows(self, policy: str) -> range:
-        """Rows of this policy along the axis ``setting``."""
+        """The rows of this policy along the axis ``setting``."""
         counts = {name: settings.count for name, settings in self.plan.policies.items()}
         first = sum(counts[name] for name in self.policies[: self.policies.index(policy)])
         return range(first, first + counts[policy])

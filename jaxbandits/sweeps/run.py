@@ -1,4 +1,4 @@
-"""Run a sweep: missing blocks are played here or by an executor, each saved once it is done."""
+"""Run a sweep: missing blocks run here or by an executor, and each is saved when done."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Put = Callable[[Mapping[int, bytes]], None]  # keeps finished blocks, by number
 
 
 class UnfinishedError(RuntimeError):
-    """Some blocks could not be played; those that could are kept."""
+    """Some blocks could not be simulated; the finished ones are saved."""
 
 
 @door
@@ -58,11 +58,11 @@ def sweep(
     progress: bool | str | None = None,
     notice: Notice = warnings.warn,
 ) -> SweepResult:
-    """Simulate all of ``spec``, and continue where an earlier run stopped.
+    """Simulate a sweep, continuing where an earlier run stopped.
 
     Args:
         spec: the sweep.
-        out: a folder for blocks and results; the same call again continues it, also on
+        out: a folder for blocks and results; repeating the call continues the sweep, also on
             other devices or with another executor. None keeps everything in memory.
         executor: where to run: a ``dask.distributed.Client``, such as
             :func:`~jaxbandits.sweeps.open_engine` gives, or anything with ``submit(function, *args)
@@ -72,17 +72,17 @@ def sweep(
             least one per core.
         progress: show a bar with blocks, lanes, rate and time left on stderr; None: after two
             seconds, on a terminal and in a notebook.
-        notice: is called with a line for each problem that was repaired, such as a damaged block.
+        notice: called with a line for each repaired problem, such as a damaged block.
 
     Returns:
         The labelled results.
 
     Raises:
-        InputError: naming what is wrong with the spec, or how it differs from what the folder was
-            begun with.
+        InputError: naming what is wrong with the spec, or how it differs from the sweep in the
+            folder.
         StorageError: a file could not be written; what was finished before is intact.
-        UnfinishedError: blocks failed three times, or a worker would make other bits, or the
-            executor ended; what was finished is kept in the folder.
+        UnfinishedError: blocks failed three times, a worker would compute other bits, or the
+            executor ended; finished blocks are kept in the folder.
 
     Example:
         >>> import jaxbandits as jb
@@ -96,7 +96,7 @@ def sweep(
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise bad("executor", executor, "an object with submit(function, *args) -> future")
     if executor is not None and workers is not None:
-        raise bad("workers", workers, "left out: the executor has workers of its own")
+        raise bad("workers", workers, "left out: the executor has its own workers")
     if workers is not None:
         whole_number("workers", workers, 1, 4096)
     folder = None if out is None else Folder(out)
@@ -143,7 +143,7 @@ def _without_damage(folder: Folder, notice: Notice) -> frozenset[int]:
     good, damaged = folder.sound()
     for path in damaged:
         wrong = "its bytes do not fit the checksum in its name"
-        notice(f"{path}: {wrong}; the block is computed anew")
+        notice(f"{path}: {wrong}; the block is recomputed")
         path.unlink()
     return good
 
@@ -177,7 +177,7 @@ def kind_of_device() -> str:
 
 
 def worker_name() -> str:
-    """This process, for people: ``host:4711``."""
+    """A readable name of this process: ``host:4711``."""
     return f"{platform.node()}:{os.getpid()}"
 
 
@@ -188,7 +188,7 @@ _LOOK = 0.1  # seconds between two looks at the bar
 
 
 class Dispatch:
-    """Blocks on their way through workers: each waits, is under way, kept, or given up."""
+    """Distributes blocks to workers; each is waiting, running, saved or given up."""
 
     def __init__(
         self,
@@ -210,9 +210,8 @@ class Dispatch:
             devices = jax.local_devices()
             if (kind := jax.default_backend()) != plan.platform:
                 missing = f"{len(blocks)} of {len(plan.blocks)} blocks are missing"
-                begun = f"{missing}, which were begun on {plan.platform!r}"
-                must = "they must be played there, or in another folder"
-                raise InputError(f"devices: of kind {kind!r}; {begun}: {must}")
+                must = f"begun on {plan.platform!r}: they must run there, or in another folder"
+                raise InputError(f"devices: of kind {kind!r}; {missing}, which were {must}")
             count = workers or pool.usual_workers(devices)
             self.threads = pool.Workers(devices, count)
             about = {"devices": len(devices), "platform": kind, "workers": count}
@@ -225,7 +224,7 @@ class Dispatch:
         self.began, self.every = time.perf_counter(), sum(block.rounds for block in blocks)
 
     def run(self, progress: bool | str | None = None) -> None:
-        """Have all blocks played; an UnfinishedError if some could not be, when all others were."""
+        """Run all blocks; raise UnfinishedError at the end if some could not be run."""
         with Bar(progress, self.every) as bar:
             try:
                 while self.waiting or self.under_way:
@@ -255,12 +254,12 @@ class Dispatch:
             else:
                 futures = [self.executor.submit(play_block, self.request, x.number) for x in batch]
         except Exception as problem:
-            reason = f"the executor takes no work ({_error_line(problem)})"
+            reason = f"the executor accepts no work ({_error_line(problem)})"
             raise self.unfinished(reason) from problem
         self.under_way.update(zip(futures, batch, strict=True))
 
     def take_in(self) -> None:
-        """Keep what came back whole; what did not is tried again, or given up."""
+        """Save the blocks that returned intact; retry the others, or give them up."""
         whole, faulty = list[tuple[Block, Answer]](), list[tuple[Block, Answer, str]]()
         for future in concurrent.futures.wait(self.under_way, _LOOK, "FIRST_COMPLETED").done:
             block = self.under_way.pop(future)
@@ -291,19 +290,19 @@ class Dispatch:
             self.notice(f"{self.name(block.number)} failed {tries} times and is left out: {reason}")
 
     def show(self, bar: Bar) -> None:
-        """Blocks, lanes and pace, of unfinished blocks too."""
+        """Show blocks, lanes and pace, unfinished blocks included."""
         done = max(self.rounds, self.threads.work if self.threads is not None else 0.0)
         pace = f"{done / (time.perf_counter() - self.began):.2g} rounds/s" if done else "compiling"
         blocks = f"{self.finished}/{len(self.plan.blocks)} blocks"
         bar.show(f"{blocks}, {self.lanes:,} lanes, {pace}", done)
 
     def unfinished(self, text: str) -> UnfinishedError:
-        """The error, with how many blocks are there."""
+        """The error, with the number of finished blocks."""
         all_of = len(self.plan.blocks)
         return UnfinishedError(f"{text}; {self.finished} of {all_of} blocks are finished")
 
     def name(self, number: int) -> str:
-        """A block, for people."""
+        """A readable name of a block."""
         return f"block {number} ({self.plan.blocks[number].unit.name})"
 
 
@@ -316,7 +315,7 @@ def _answer_of(future: Future[Answer]) -> tuple[Answer, str]:
     except Exception as problem:
         return {}, _error_line(problem)
     if "refused" in answer:
-        return answer, f"worker {answer['worker']} may not play: {answer['refused']}"
+        return answer, f"worker {answer['worker']} must not run it: {answer['refused']}"
     return answer, "came with bytes whose checksum is not that in its name"
 
 
@@ -364,7 +363,7 @@ def request_of(plan: SweepPlan) -> dict[str, Any]:
 
 
 def play_block(request: dict[str, Any], number: int) -> Answer:
-    """In a worker: play this block and return its bytes, or why this worker must not play."""
+    """In a worker: run this block and return its bytes, or why this worker must not run it."""
     try:
         with _ARRIVING:
             _refuse_other_versions(request)

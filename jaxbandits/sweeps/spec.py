@@ -1,4 +1,4 @@
-"""What a sweep is: its declaration, file, identity as plain JSON, and division into blocks."""
+"""The spec of a sweep: its declaration, file, identity as plain JSON, and blocks."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from jaxbandits.core.settings import Settings, label
 class Sweep:
     """The product of policies × their settings × environments × budgets × instances × replicates.
 
-    All of it meets the same world: the outcomes of an instance depend on the seed, the number of
-    the instance in its environment and the replicate only. So differences between settings,
-    policies and budgets are paired.
+    All of them face the same world: the outcomes of an instance depend only on the seed, the index
+    of the instance in its environment, and the replicate. So differences between settings, policies
+    and budgets are paired.
 
     Args:
         policies: one or more; arrays in their fields are the grids (``OmegaUCB(rho=[0.1, 0.2])``,
@@ -96,7 +96,9 @@ class Sweep:
             listed = list(policies) if isinstance(policies, Iterable) else [policies]
             labels = [label(x) if isinstance(x, Policy) else "" for x in listed]
             if twice := {x for x in labels if x and labels.count(x) > 1}:
-                must = "its values must be in one (an array, or jb.grid), or policies a mapping of names"
+                must = (
+                    "put its values into one (an array, or jb.grid), or name policies in a mapping"
+                )
                 raise InputError(f"policies: {min(twice)} given twice; {must}")
             policies = dict(zip(labels, listed, strict=True)) or policies
         may_be = "a policy, such as OmegaUCB(rho=[0.125, 0.25])"
@@ -129,7 +131,7 @@ SPEC_TEXT = "__spec_text__"  # under this name a spec's module holds what was ex
 
 
 def load_spec(path: str) -> Sweep:
-    """The :class:`~jaxbandits.Sweep` in a file, which is executed: load only one you trust."""
+    """Load the :class:`~jaxbandits.Sweep` in a file, which is executed: load only trusted files."""
     file = path_of("SPEC.py", path)
     if file.suffix != ".py":
         raise bad("SPEC.py", path, "a Python file (its name must end in .py)")
@@ -141,7 +143,7 @@ def load_spec(path: str) -> Sweep:
 
 
 def run_spec(path: str, content: bytes) -> Sweep:
-    """What a spec's text sets `sweep` to; see :func:`load_spec`."""
+    """The value of `sweep` after executing a spec's text; see :func:`load_spec`."""
     file = Path(path).absolute()
     if str(file.parent) not in sys.path:  # modules beside the spec can be imported
         sys.path.insert(0, str(file.parent))
@@ -168,7 +170,7 @@ def run_spec(path: str, content: bytes) -> Sweep:
 
 
 def source_of(spec: Sweep) -> tuple[str, bytes] | None:
-    """Path and text of the file that a spec came from, or None if it was made otherwise."""
+    """Path and text of the file of a spec, or None if it was not made from one."""
     for name, module in list(sys.modules.items()):
         if name.startswith(_MODULE) and vars(module).get("sweep") is spec:
             return str(module.__file__), vars(module)[SPEC_TEXT]
@@ -182,7 +184,7 @@ _SHOWN = 16  # arrays of at most so many numbers are written out, longer ones as
 
 
 def describe(value: Any, place: str = "spec") -> Any:
-    """A value as JSON that is equal if and only if the value is; InputError if none can be."""
+    """A value as JSON, equal if and only if the values are; InputError if that is impossible."""
     # Of the user's functions and classes the name: what they do is in the digests of what was
     # traced.
     plain = isinstance(value, (bool, int, float, str, type(None)))
@@ -213,7 +215,7 @@ def describe(value: Any, place: str = "spec") -> Any:
     if kind is not value:
         if " at 0x" in (text := repr(value)):  # an address, another one in every process
             must = "it must be a number, an array, a dataclass or a function"
-            unknown = f"{quoted(value)} cannot be told from another such object"
+            unknown = f"{quoted(value)} cannot be distinguished from another such object"
             raise InputError(f"{place}: {unknown}; {must}")
         return identity | {"repr": text}
     path = getattr(sys.modules.get(kind.__module__), "__file__", None)
@@ -223,7 +225,7 @@ def describe(value: Any, place: str = "spec") -> Any:
 
 
 def first_difference(now: Any, before: Any, place: str = "") -> tuple[str, Any, Any] | None:
-    """Where two descriptions first differ, and what each says there: (where, now, before)."""
+    """The first difference of two descriptions: (where, now, before)."""
     if not (isinstance(now, dict) and isinstance(before, dict)):
         return None if now == before else (place, now, before)
     for key in {**now, **before}:
@@ -277,7 +279,7 @@ class Block(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SweepPlan:
-    """A checked sweep: what is along its axes, by name, and how the work is cut."""
+    """A checked sweep: its axes, by name, and its division into blocks."""
 
     spec: Sweep
     policies: dict[str, Settings]
@@ -294,12 +296,12 @@ class SweepPlan:
 
     @property
     def shares(self) -> np.ndarray:
-        """Shares of the clock at which accounts are written down."""
+        """Shares of the clock at which accounts are recorded."""
         return self.units[0].layout.shares
 
     @cached_property
     def parameters(self) -> dict[str, dict[str, np.ndarray]]:
-        """For each policy, parameters of one number a setting that differ between settings."""
+        """For each policy, the scalar parameters that differ between settings."""
         swept: dict[str, dict[str, np.ndarray]] = {policy: {} for policy in self.policies}
         for policy, settings in self.policies.items():
             for name in settings.parameters[0]:
@@ -311,7 +313,7 @@ class SweepPlan:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The sweep as JSON, values as engines get them: 0.1 and float32(0.1) are the same."""
+        """The sweep as JSON with values as in engines: 0.1 and float32(0.1) are the same."""
         spec, policies = self.spec, {name: of.policy for name, of in self.policies.items()}
         limits = {
             f"{name}, budget {self.budgets[number]}": layout.tasks[0].constraint
@@ -353,8 +355,28 @@ class SweepPlan:
 
 
 def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
-    """Check everything and cut the work into blocks, for this kind of device (default: jax's own)."""
-    named, environments, budgets = _checked_axes(spec)
+    """Check everything and divide the work into blocks, for this kind of device (default jax's)."""
+    if not isinstance(spec, Sweep):
+        raise bad("spec", spec, "a jaxbandits.Sweep")
+    whole_number("seed", spec.seed, 0, 2**32 - 1, "2**32 - 1")
+    whole_number("replicates", spec.replicates, 1)
+    positive_number("block_seconds", spec.block_seconds)
+    one_of("over", spec.over, ("replicate", "instance"))
+    _check_line("title", spec.title or "Sweep")
+    named, worlds = spec.named_policies(), cast(Any, spec.environments)
+    worlds = {type(worlds).__name__: worlds} if isinstance(worlds, Environment) else worlds
+    may_be = "an environment, or a mapping of names to them"
+    environments = _all_of("environments", worlds, Environment, may_be)
+    budgets: tuple[float | None, ...] = (None,)
+    if spec.budgets is not None:
+        values = numbers("budgets", spec.budgets, "increasing numbers above 0")
+        if values.ndim != 1 or not values.size or not (np.diff(values, prepend=0) > 0).all():
+            raise bad("budgets", spec.budgets, "increasing numbers above 0")
+        budgets = tuple(values.tolist())
+    fixed = isinstance(spec.constraint, Constraint)
+    if fixed != (spec.budgets is None) or not (fixed or callable(spec.constraint)):
+        must = "a constraint, or with budgets a function (environment, budget) -> Constraint"
+        raise bad("constraint", spec.constraint, must)
     instances = [environment.instances for environment in environments.values()]
     policies = {name: Settings.of(policy, instances[0]) for name, policy in named.items()}
     marks, settings = mark_shares(spec.marks).size, sum(of.count for of in policies.values())

@@ -1,4 +1,4 @@
-"""The folder of a sweep: a manifest, finished blocks with their checksums, the results; logs apart.
+"""The folder of a sweep: a manifest, finished blocks with checksums, results, and logs.
 
     DIR/sweep.json                what the sweep is; any difference is refused by name
     DIR/blocks/00007-<sha>.npz    the exact accounts of block 7; the name holds the first half of the file's SHA-256
@@ -40,7 +40,7 @@ Note = Callable[..., None]  # note(event, **values)
 
 
 class StorageError(OSError):
-    """A file of the sweep could not be written; what was finished before is intact."""
+    """A file of the sweep could not be written; finished blocks are intact."""
 
 
 def encode(arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -61,13 +61,13 @@ def block_name(number: int, content: bytes) -> str:
 
 
 class Folder:
-    """A sweep on disk. What cannot be read is an InputError, what cannot be written a StorageError."""
+    """A sweep on disk; InputError if it cannot be read, StorageError if it cannot be written."""
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = path_of("out", path)
 
     def open(self, plan: SweepPlan) -> None:
-        """Begin in an empty folder, or check that it was begun by this very sweep."""
+        """Begin in an empty folder, or check that the folder is this sweep's."""
         if self.has_sweep():
             self.check(plan)
         else:
@@ -98,7 +98,7 @@ class Folder:
         return False
 
     def check(self, plan: SweepPlan) -> None:
-        """Hold the manifest against a sweep: the first difference is named."""
+        """Compare the manifest with a sweep; the error names the first difference."""
         identity = json.loads(json.dumps(plan.identity))
         if difference := first_difference(identity, self.manifest()["identity"]):
             place, now, then = difference
@@ -107,7 +107,7 @@ class Folder:
             raise InputError(f"{place}: {quoted(now)} given, but {origin}; {must}")
 
     def manifest(self) -> dict[str, Any]:
-        """``identity``: what the sweep is, and ``blocks``: how it was cut."""
+        """``identity``, what the sweep is, and ``blocks``, its division."""
         try:
             manifest = json.loads((self.path / MANIFEST).read_bytes())
             if manifest["format"] == _FORMAT:
@@ -119,14 +119,14 @@ class Folder:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep a second run out, as long as this process lives."""
+        """Exclude a second run while this process lives."""
         self.has_sweep()
         lock = FileLock(self.path / LOG / "lock")
         try:
             (self.path / LOG).mkdir(parents=True, exist_ok=True)
             held = lock.acquire(timeout=_PATIENCE)
         except Timeout:
-            raise bad("out", str(self.path), "a folder on which no other run works now") from None
+            raise bad("out", str(self.path), "a folder that no other run is using") from None
         except OSError as problem:
             may_be = f"a folder that can be written ({reason_of(problem)})"
             raise bad("out", str(self.path), may_be) from None
@@ -134,7 +134,7 @@ class Folder:
             yield
 
     def in_use(self) -> bool:
-        """Is a run working on this folder now?"""
+        """Whether a run is using this folder now."""
         if not (self.path / LOG).is_dir():
             return False
         try:
@@ -144,7 +144,7 @@ class Folder:
             return isinstance(problem, Timeout)
 
     def put(self, blocks: Mapping[int, bytes]) -> None:
-        """Save finished blocks, by number; a disk syncs many files in the time of one."""
+        """Save finished blocks, by number, together, since that syncs as fast as one."""
         with ThreadPoolExecutor(_AT_A_TIME) as threads:
             saving = {block[0]: threads.submit(self._put, *block) for block in blocks.items()}
         for number, done in saving.items():  # whatever fails, the others are there
@@ -159,7 +159,7 @@ class Folder:
         """A finished block's bytes, if its checksum is right; ``files`` saves listing them."""
         path = (self.listed() if files is None else files).get(number)
         if path is None or path.name != block_name(number, content := path.read_bytes()):
-            again = "the same sweep again computes it anew"
+            again = "running the same sweep again recomputes it"
             raise InputError(f"block {number}: missing or damaged; {again}")
         return content
 
@@ -176,7 +176,7 @@ class Folder:
         return {int(match[1]): x for x in paths if (match := _NAME.fullmatch(x.name))}
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a file in place, whole."""
+        """Write a file, whole or not at all."""
         with self._writing(name):
             write_whole(self.path / name, lambda file: file.write(content))
 
@@ -190,7 +190,7 @@ class Folder:
             raise StorageError(problem.errno, f"{failed}; {intact}") from problem
 
     def log(self) -> Note:
-        """Where a run notes events, one JSON object a line, with times; ignores a full disk."""
+        """A log of a run's events, one JSON object per line, with times; ignores a full disk."""
         began = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         path = self.path / LOG / f"{began}-0-{os.getpid()}.jsonl"
 
@@ -203,7 +203,7 @@ class Folder:
 
 
 def read_logs(folder: Path) -> list[list[dict[str, Any]]]:
-    """The notes of every run in a sweep's folder, oldest first, without lines cut off."""
+    """The logs of all runs in a sweep's folder, oldest first, without incomplete lines."""
     runs = []
     for path in sorted((folder / LOG).glob("*.jsonl")):
         notes = []

@@ -1,4 +1,4 @@
-"""The contract kit: do policies, environments and constraints keep what the simulator leans on?
+"""Checks that your policy, environment or constraint keeps the rules the simulator relies on.
 
 It is checked in one line, in your own tests::
 

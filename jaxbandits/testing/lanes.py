@@ -1,4 +1,4 @@
-"""Shared by the checks: bitwise comparisons, a lane by a plain loop, a policy and its runs."""
+"""Shared by the checks: bitwise comparisons, a lane as a plain loop, a policy and its runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def ulps_apart(a: Any, b: Any) -> np.ndarray:
-    """How many float32 values lie between ``a`` and ``b``, int64; two NaN are 0 apart, NaN is far.
+    """The distance of ``a`` and ``b`` in float32 units in the last place (NaN to NaN: 0), int64.
 
     Example:
         >>> import numpy as np
@@ -49,7 +49,7 @@ def ulps_apart(a: Any, b: Any) -> np.ndarray:
 def assert_same_results(
     one: Result, other: Result, what: str, *, marks: Sequence[tuple[int, int]] | None = None
 ) -> None:
-    """Two results hold the same exact ledgers, final values and statuses.
+    """Assert that two results have the same exact ledgers, final values and statuses.
 
     Args:
         one, other: results with the same settings, instances and replicates in the same order.
@@ -113,11 +113,11 @@ def compilations() -> Iterator[list[str]]:
 
 
 ULPS = 4
-"""Units in the last place by which a program that is compiled otherwise may be off."""
+"""Units in the last place by which a program may differ if compiled in another way."""
 
 
 def equal(must: Any, got: Any, label: str, terms: Any = None) -> None:
-    """Assert that two trees are equal to the bit, NaN too; to 4 ULPs of ``terms``, if these are given."""
+    """Assert that two trees are equal to the bit, NaN included, or to 4 ULPs of given ``terms``."""
     # Where ``must`` was computed from ``terms``, a float may be as many units of its term apart: a
     # sum is rounded as its larger term is.
     paths = jax.tree_util.tree_leaves_with_path(must)
@@ -191,7 +191,7 @@ def episode(
 
 
 def one_setting(policy: Policy, environment: Environment, instance: int = 0) -> Policy:
-    """The first setting's leaves as a lane holds them: float32 or int32 arrays of core shape."""
+    """The first setting's leaves as a lane has them: float32 or int32 arrays of core shape."""
     canonical = Settings.of(policy, environment.instances, environment.spec).policy
     return jax.tree.map(lambda x: jnp.asarray(x[0, instance if x.shape[1] > 1 else 0]), canonical)
 
@@ -255,7 +255,7 @@ def play_lane(
 
 
 def domain_words(root: Any, instance: Any, replicate: Any, domain: Domain) -> jax.Array:
-    """One lane's key words for a domain, by jax's keys and not by the engines' host hashes."""
+    """One lane's key words for a domain, from jax's keys, not from the engines' host hashes."""
     lane = streams.lane_key(root, instance, replicate)
     return jax.random.key_data(streams.domain_key(lane, domain))
 
@@ -268,7 +268,7 @@ MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """A policy on trial, with the world to try it in. Runs that several checks need are made once."""
+    """A policy to check and its environment; runs that several checks need are made once."""
 
     policy: Policy
     environment: Environment
@@ -279,7 +279,7 @@ class Subject:
     _steps: dict[int, Step] = dataclasses.field(default_factory=dict)
 
     def run(self, **changes: Any) -> Result:
-        """``simulate`` on trial settings, with some of its arguments changed."""
+        """``simulate`` with the checks' settings, some arguments changed."""
         nouns = {"environment": self.environment, "constraint": self.constraint, "key": self.key}
         options: dict[str, Any] = {"replicates": self.replicates, "slots": self.slots, **nouns}
         options |= {"policies": self.first, "marks": MARKS, "chunk": 16, "engine": "scan"}
@@ -311,7 +311,7 @@ class Subject:
 
     @cached_property
     def base(self) -> Result:
-        """The run that the others are compared with."""
+        """The run with which others are compared."""
         return self.run()
 
     def episodes(self, instance: int) -> Step:

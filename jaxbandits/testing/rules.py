@@ -58,12 +58,12 @@ _jitted_scores = jit(evaluate_state)
 
 
 def chooses_what_there_is(subject: Subject) -> None:
-    """No lane ends as invalid: scores are numbers, not all −∞, actions are those that the world has."""
+    """No lane ends as invalid: scores are numbers, not all −∞, and actions exist."""
     for instance, replicate in np.argwhere(subject.base.ended[0] == Status.INVALID)[:1]:
         rounds = int(subject.base.ledger["rounds"][0, instance, replicate, -1])
         reason = "a score is NaN (0/0, say, where nothing was paid)"
         if not chooses_by_score(subject.policy):
-            reason += ", or the action is none that the world has, or an arm that is closed"
+            reason += ", or the action does not exist, or its arm is closed"
         place = f"instance {instance}, replicate {replicate}"
         raise AssertionError(f"{place}: the lane ends as invalid after round {rounds}: {reason}")
     if not (chooses_by_score(subject.policy) or chooses_by_logits(subject.policy)):
@@ -95,7 +95,7 @@ def _preferences(policy: Policy, states: Any, views: Any) -> jax.Array:
 
 
 def a_second_trace_is_the_first(subject: Subject) -> None:
-    """Nothing is read while code is traced that is another thing the next time."""
+    """Tracing reads nothing that may differ the next time."""
     shapes = Settings.of(subject.first, subject.environment.instances).shapes
     assert_traced_alike(lambda: program_of(scan, shapes, subject.environment, subject.prepared))
 
@@ -125,7 +125,7 @@ def agrees_without_jit(subject: Subject) -> None:
 
 
 def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
-    """With ``empty`` set, ``step`` is ``select`` on the old state, whatever the feedback is."""
+    """If ``empty`` is set, ``step`` is ``select`` on the old state, whatever the feedback."""
     for i, now in subject.sampled(3):
         real = now.observation.feedback
         for filling in (real, jax.tree.map(lambda x: jnp.full_like(x, -12345), real)):
@@ -136,7 +136,7 @@ def learns_nothing_from_an_empty_observation(subject: Subject) -> None:
 
 
 def leaves_closed_arms_alone(subject: Subject) -> None:
-    """The arm that it is about to pull closes: it pulls another one, rests, or skips the round."""
+    """If the arm to be pulled closes, it pulls another one, rests, or skips the round."""
     null_arm = getattr(subject.environment.spec, "null_arm", False)
     for i, now in subject.sampled(16):
         available, arm = now.observation.view.available, now.action
@@ -154,7 +154,7 @@ def leaves_closed_arms_alone(subject: Subject) -> None:
 
 
 def learns_from_the_context_of_the_decision(subject: Subject) -> None:
-    """What is learnt does not depend on the context of the view, which is another round's."""
+    """Learning does not depend on the view's context, which is another round's."""
     if getattr(subject.environment.spec, "context", None) is None:
         return
     leaves, words = one_setting(subject.first, subject.environment), subject.policy_words
@@ -168,11 +168,11 @@ def learns_from_the_context_of_the_decision(subject: Subject) -> None:
         assert view.context is not None
         changed = now.observation._replace(view=view._replace(context=view.context + 1))
         must, got = learnt(now.before, now.observation), learnt(now.before, changed)
-        equal(must, got, f"round {i + 1}: with another context in the view, what is learnt, which")
+        equal(must, got, f"round {i + 1}: with another context in the view, what is learned, which")
 
 
 def other_values_compile_nothing(subject: Subject) -> None:
-    """Other leaf values, another key or number of settings reuse the compiled program."""
+    """Other leaf values, keys or numbers of settings reuse the compiled program."""
     policies = [subject.first, *subject.variants]
     sweep = jax.tree.map(lambda *x: np.concatenate(x), *policies)
     key = jax.random.fold_in(subject.key, 1)
@@ -186,7 +186,7 @@ def other_values_compile_nothing(subject: Subject) -> None:
 
 
 def sweep_equals_loop(subject: Subject) -> None:
-    """A sweep over the leaves gives each value the bits that it gets alone."""
+    """A sweep over the leaves gives each value the bits that it has alone."""
     policies = [subject.first, *(subject.variants or [subject.first])]
     sweep: Any = [Settings.of(policy, subject.environment.instances) for policy in policies]
     if subject.variants:
@@ -199,7 +199,7 @@ def sweep_equals_loop(subject: Subject) -> None:
 
 
 def finished_lanes_are_frozen(subject: Subject) -> None:
-    """Lanes end where a plain loop ends them, though other lanes of their batch go on."""
+    """Lanes end where a plain loop ends them, even if other lanes of their batch continue."""
     base = subject.base
     lengths = base.ledger["rounds"][0, ..., -1]
     long = subject.run(chunk=int(2 * lengths.max()))
@@ -235,7 +235,7 @@ def cut(subject: Subject, instances: Sequence[int]) -> dict[str, Any]:
 
 
 def arms_axis(environment: Environment) -> int | None:
-    """The last axis of the table that says which arms exist, if there is one, and only arms have it."""
+    """The last axis of the table of existing arms, if there is one and only arms have it."""
     # Where each arm has a row of the context, its law draws so many rows.
     if len(getattr(environment.spec, "context", None) or ()) == 2:
         return None
@@ -267,7 +267,7 @@ def widened(policy: Policy, environment: Environment, axis: int, extra: int) -> 
 
 
 def order_and_chunks_change_nothing(subject: Subject) -> None:
-    """Lanes in another order, a part of the replicates, and other chunks: the bits of the whole."""
+    """Another order of lanes, a part of the replicates, and other chunks give the same bits."""
     base, rows = subject.base, list(range(subject.environment.instances))[::-1]
     backwards = list(range(subject.replicates))[::-1]
     turned = subject.run(**cut(subject, rows), instance_ids=rows, replicates=backwards)
@@ -280,7 +280,7 @@ def order_and_chunks_change_nothing(subject: Subject) -> None:
 
 
 def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
-    """Instances alone, fewer slots and marks, two absent arms: the bits stay the same."""
+    """Single instances, fewer slots and marks, and two absent arms give the same bits."""
     axis = arms_axis(subject.environment)
     change = f"alone, with few slots and few marks{'' if axis is None else ' and two absent arms'}"
     # All changes at once, since each of them is a program to compile
@@ -299,7 +299,7 @@ def what_it_is_played_with_changes_nothing(subject: Subject) -> None:
 
 
 def leap_equals_scan(subject: Subject) -> None:
-    """An engine that plays many rounds at once, if it takes the policy, gives scan's bits."""
+    """An engine for many rounds at once, if it accepts the policy, gives scan's bits."""
     if not isinstance(time_parallel(subject.policy, subject.environment, subject.prepared), str):
         owners = subject.policy, subject.environment, subject.constraint
         pairs = zip(owners, ("rests", "addressed", "additive"), strict=True)
@@ -309,7 +309,7 @@ def leap_equals_scan(subject: Subject) -> None:
 
 
 def replicates_differ(subject: Subject) -> None:
-    """No two replicates are the same run."""
+    """No two replicates are equal."""
     ledger = subject.base.ledger
     # Spent: of each resource
     columns = [ledger[name] for name in ("rounds", "reward", "spent", "expected_reward")]
@@ -321,7 +321,7 @@ def replicates_differ(subject: Subject) -> None:
 
 
 def scores_rest_as_declared(subject: Subject) -> None:
-    """With ``rests`` declared, a score reads its own arm and t, and never falls at rest."""
+    """If ``rests`` is declared, a score reads only its own arm and t, and never falls at rest."""
     leaves = one_setting(subject.first, subject.environment)
     if not isinstance(leaves, IndexPolicy) or not leaves.rests:
         return
@@ -350,7 +350,7 @@ def scores_rest_as_declared(subject: Subject) -> None:
 
 
 def keys_are_addressed_by_the_round(subject: Subject) -> None:
-    """No draw uses a fixed key or one of the policy's key alone: it would repeat each round."""
+    """No draw uses a fixed key, or the policy's key alone, which would repeat each round."""
     leaves, now = one_setting(subject.first, subject.environment), subject.round(0)
 
     def step(words: jax.Array, before: Any, observation: Any) -> Any:
@@ -360,7 +360,7 @@ def keys_are_addressed_by_the_round(subject: Subject) -> None:
     inputs = [_KEY] + [_VARIES] * (len(traced.jaxpr.invars) - 1)
     for draw in draws_of_a_fixed_key(traced.jaxpr, inputs)[1]:
         raise AssertionError(
-            f"a draw with a key that is the same in every round, and so is the draw ({draw}); its key must be "
+            f"a draw uses a key that is the same in every round, so the draw repeats ({draw}); its key must be "
             "addressed by the round: jax.random.fold_in(key, view.round), or one of jb.draws"
         )
 
@@ -370,7 +370,7 @@ _KEY, _VARIES = (1, 2)
 
 
 def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], list[str]]:
-    """(what each output depends on, where something is drawn with a key that no round changes)."""
+    """(what each output depends on, draws with a key that does not depend on the round)."""
     of: dict[Any, int] = dict(zip(jaxpr.invars, inputs, strict=True))
     places: list[str] = []
 
@@ -441,7 +441,7 @@ def totals_go_on_beyond_128_units(subject: Subject) -> None:
 
 
 def draws_change_from_round_to_round(subject: Subject) -> None:
-    """Where the key decides, the round does too: a policy's key is the same in every round."""
+    """A draw that depends on the key depends on the round too, since the key never changes."""
     leaves, chance = one_setting(subject.first, subject.environment), 128
 
     @jax.jit
@@ -469,7 +469,7 @@ def draws_change_from_round_to_round(subject: Subject) -> None:
 
 
 def slopes_are_finite(subject: Subject) -> None:
-    """ln p of a randomised policy's choice has finite slopes by real parameters, always."""
+    """ln p of a randomised policy's choice always has finite slopes by real parameters."""
     if not chooses_by_logits(subject.policy):
         return
     declared = leaves_of(subject.policy).items()
@@ -506,7 +506,7 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     totals_go_on_beyond_128_units,
     slopes_are_finite,
 )
-"""The contract of a policy, one function for each rule."""
+"""The contract of a policy, with a function for each rule."""
 
 
 def check_policy(
@@ -516,15 +516,14 @@ def check_policy(
     *,
     key: Any = None,
 ) -> None:
-    """Check that a policy keeps every rule of the contract. Some ten seconds, mostly compiling.
+    """Check that a policy keeps every rule of the contract, in about ten seconds.
 
     Args:
-        policy: its first setting is tried, and other values of its leaves (half and double, where
+        policy: its first setting is checked, with other values of its leaves (half and double, if
             they are allowed).
-        environment: a small world that it can play; two or more instances of different kinds are
-            best.
-        constraint: default a total budget that lasts for some hundred rounds, a horizon where
-            nothing costs anything.
+        environment: a small environment for it, best with two or more instances of different
+            kinds.
+        constraint: default a total budget for about a hundred rounds; a horizon if costs are 0.
         key: the root key, default ``jax.random.key(0)``.
 
     Raises:
@@ -565,7 +564,7 @@ def books_without_jit(subject: Subject) -> None:
 
 
 def clock_runs_forward(subject: Subject) -> None:
-    """The clock never goes back, and a lane that has reached the end of the clock is at its end."""
+    """The clock never goes back, and a lane that reaches the end of the clock has ended."""
     ledgers = jax.tree.map(jnp.asarray, subject.episodes(0).ledger)
     constraint = lane_constraint(subject)
     clock = ticks.join(jax.vmap(jax.vmap(constraint.clock))(ledgers))
@@ -577,7 +576,7 @@ def clock_runs_forward(subject: Subject) -> None:
 
 
 def every_lane_has_its_own_clock(subject: Subject) -> None:
-    """Each lane has its own clock: numbers of one instance do not reach another's."""
+    """Each lane has its own clock: one instance's numbers do not affect another's."""
     instances, like = subject.environment.instances, _before(subject, 0)
     # accounts are [instance, …, mark]: where both axes are of one length, a wrong one broadcasts
     # without a word
@@ -594,7 +593,7 @@ def every_lane_has_its_own_clock(subject: Subject) -> None:
 
 
 def ends_as_it_says(subject: Subject) -> None:
-    """Lanes end, with the status ``ends_with``, and in the best rate's unit."""
+    """Lanes end with the status ``ends_with``, and the best rate has the clock's unit."""
     ended, must = subject.base.ended, subject.constraint.ends_with
     strays = ended[(ended != must) & (ended != Status.ROUND_CAP)]
     assert strays.size == 0, f"a lane ends as {Status(int(strays[0])).name}; it must be {must.name}"
@@ -604,7 +603,7 @@ def ends_as_it_says(subject: Subject) -> None:
 
 
 def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
-    """Where every outcome is its own mean, ``expected_clock`` is the clock."""
+    """If every outcome equals its mean, ``expected_clock`` is the clock."""
     host_constraint = lane_constraint(subject, 0, np.asarray)
     constraint, ledger = lane_constraint(subject), _before(subject, 0)
     for i, now in subject.sampled(8):
@@ -622,7 +621,7 @@ def expected_clock_is_the_clock_of_the_means(subject: Subject) -> None:
 
 
 def adds_up_as_declared(subject: Subject) -> None:
-    """If *additive*, it ends with its clock, and until then it books what ``post`` does."""
+    """If *additive*, it ends with its clock, and until then books exactly as ``post``."""
     if not capabilities.has(subject.constraint, capabilities.ADDITIVE):
         return
     if subject.environment.resources is None:  # of several it ends with the first
@@ -641,7 +640,7 @@ def adds_up_as_declared(subject: Subject) -> None:
 
 
 def no_arm_has_a_regret_below_0(subject: Subject) -> None:
-    """Who pulls one arm for ever earns no more than ``best_rate`` says, but by one round and chance."""
+    """Pulling one arm forever earns at most ``best_rate``, up to one round and chance."""
     arms = getattr(subject.environment.spec, "arms", 0)
     if not isinstance(subject.environment.spec, FixedSplit.plays) or not 1 <= arms <= 64:
         return
@@ -662,7 +661,7 @@ def no_arm_has_a_regret_below_0(subject: Subject) -> None:
         raise AssertionError(
             f"instance {instance}: arm {arm} alone has a mean regret of "
             f"{regret[arm, instance].mean():.4g} ± {error[arm, instance]:.2g}: best_rate is "
-            f"{result.best_rate[instance]:.4g} a unit of the clock, and it earns more"
+            f"{result.best_rate[instance]:.4g} per unit of the clock, and it earns more"
         )
 
 
@@ -680,7 +679,7 @@ CONSTRAINT_CHECKS: Sequence[Callable[[Subject], None]] = (
     what_it_is_played_with_changes_nothing,
     leap_equals_scan,
 )
-"""The contract of a constraint, one function for each rule."""
+"""The contract of a constraint, with a function for each rule."""
 
 
 def check_constraint(
@@ -690,7 +689,7 @@ def check_constraint(
     *,
     key: Any = None,
 ) -> None:
-    """Check that a constraint keeps every rule of the contract. Some ten seconds, mostly compiling.
+    """Check that a constraint keeps every rule of the contract, in about ten seconds.
 
     Args:
         constraint: one whose lanes end after some hundred rounds.
@@ -730,7 +729,7 @@ _TOTALS = ("reward", "spent", "expected_reward", "expected_spent")
 
 
 def account_of(ledger: Ledger) -> dict[str, np.ndarray]:
-    """Exact accounts by the names that a result has for them."""
+    """Exact accounts by their names in a result."""
     exact = {name: ticks.join(getattr(ledger, name)) for name in _TOTALS}
     counts = {f"event:{name}": np.asarray(x) for name, x in ledger.events.items()}
     audits = {f"audit:{name}": ticks.join(x) for name, x in ledger.audit.items()}
@@ -738,7 +737,7 @@ def account_of(ledger: Ledger) -> dict[str, np.ndarray]:
 
 
 def ledger_from(account: dict[str, Any], like: Ledger) -> Ledger:
-    """The ledger of which :func:`account_of` gave this."""
+    """The ledger for accounts as from :func:`account_of`."""
 
     def total(name: str) -> ticks.Total:
         return jax.tree.map(jnp.asarray, ticks.split(account[name]))

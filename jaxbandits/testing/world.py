@@ -36,7 +36,7 @@ def check_environment(
     counted: bool = True,
     bound: int | None = None,
 ) -> float:
-    """Check that an environment keeps the rules of the contract, in each of its instances.
+    """Check that an environment keeps every rule of the contract, in each instance.
 
     Args:
         environment: the world.
@@ -332,7 +332,7 @@ def _counted(
             try:
                 equal(mixed[number, n], got, label)
             except AssertionError as broken:
-                hint = "outcomes of the round, or that go on from the last, need check_environment(…, counted=False)"
+                hint = "outcomes that depend on the round or on the last one need check_environment(…, counted=False)"
                 raise AssertionError(f"{broken}; {hint}") from None
 
 
@@ -377,7 +377,7 @@ _FEW = 300  # outcomes other than the commonest, for the mean to be near enough 
 
 
 def distance(sample: np.ndarray, stated: np.ndarray, low: float, high: float) -> float:
-    """Distance of a mean in ``low … high`` from the stated one, in standard errors."""
+    """The distance of a mean in ``low … high`` from the stated one, in standard errors."""
     # Or what a normal law has for the same chance: that of 0-or-1 outcomes is exact, and where few
     # outcomes differ from the commonest one no normal law holds, but Hoeffding's bound.
     from scipy import stats as laws  # slow to import

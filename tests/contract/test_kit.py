@@ -131,7 +131,7 @@ def wrapping() -> Any:
 
 
 RESTS, KEYS = "scores_rest_as_declared", "keys_are_addressed_by_the_round"
-SAME = "a draw with a key that is the same in every round"
+SAME = "a draw uses a key that is the same in every round"
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_wrappers_ask_what_they_wrap() -> None:
     assert has(SampledArms(RCB(), arms=2), RESTS) and has(ArmIncreasing(RCB(), beta=1.0), RESTS)
     falling = RCB(exploration=overriding(Exploration, "at")())
     for policy in (falling, SampledArms(falling, arms=2), SampledArms(mixed(Sinking)(), arms=2)):
-        assert "wraps what has it not" in str(why_not(policy, RESTS))
+        assert "wraps a part that lacks it" in str(why_not(policy, RESTS))
 
 
 def test_everything_that_the_library_declares_counts() -> None:
@@ -267,12 +267,10 @@ def test_a_lane_that_ends_before_its_clock_is_played_round_by_round() -> None:
     """Blocks of rounds stop where the clock ends; this one must stop before."""
     auto = both(MUCB(), arms(), BudgetOrHorizon(rounds=60), "scan")
     assert (auto.rounds.values[..., -1] < 60).all()
-    assert "BudgetOrHorizon has a method ended of its own" in auto.about.why_scan
+    assert "BudgetOrHorizon overrides `ended`" in auto.about.why_scan
     valley = jb.environments.cost_valley([0.3], lam=0.5)
     zooming = jb.policies.SinglePhaseBZoom(budget=30.0, lam=0.5, lipschitz=5.0)
-    assert "a method ended of its own" in str(
-        merge.why_not(zooming, valley, BudgetOrHorizon(rounds=60))
-    )
+    assert "overrides `ended`" in str(merge.why_not(zooming, valley, BudgetOrHorizon(rounds=60)))
 
 
 def test_a_policy_with_a_value_for_each_arm_does_not_leap() -> None:

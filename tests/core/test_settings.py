@@ -61,5 +61,5 @@ def test_a_spec_that_the_policy_does_not_play_is_refused() -> None:
 
     world = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[0.9, 0.3]])
     odd = pytree(Odd)(**{f.name: getattr(world, f.name) for f in dataclasses.fields(world)})
-    with pytest.raises(jb.InputError, match="FiniteSpec, but Odd offers a str"):
+    with pytest.raises(jb.InputError, match="FiniteSpec, but Odd has a str"):
         jb.simulate(policies.UCB1(), odd, jb.Horizon(5), key=jax.random.key(0))

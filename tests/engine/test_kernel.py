@@ -257,7 +257,7 @@ def test_what_a_kernel_cannot_play_is_named() -> None:
         def score(self, arms: Any) -> jax.Array:
             return jnp.fft.fft(arms.n).real
 
-    with pytest.raises(jb.InputError, match=r"but no kernel plays its round \(.*fft\)"):
+    with pytest.raises(jb.InputError, match=r"but no kernel supports its round \(.*fft\)"):
         played((Waves(), *CASES["omega"](3)[1:]), "kernel")
 
 

@@ -216,7 +216,7 @@ def test_auto_leaps_where_that_repays_its_compilation():
 
     assert engine_of(1_000, 26_000) == ("leap", None) == engine_of(1_000_000, 26)
     engine, reason = engine_of(1_000, 24_000)
-    assert engine == "scan" and "about 24,000,000 rounds are played sooner" in str(reason)
+    assert engine == "scan" and "about 24,000,000 rounds are simulated before" in str(reason)
 
 
 def random_states(count, seed):

@@ -33,7 +33,7 @@ with Folder("out").alone():
     try:
         jb.sweep(spec, "out")
     except jb.InputError as problem:
-        assert "no other run works now" in str(problem), problem
+        assert "no other run is using" in str(problem), problem
     else:
         raise AssertionError("two runs on one folder")
 jb.sweep(spec, "out")

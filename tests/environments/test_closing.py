@@ -281,7 +281,7 @@ def test_a_table_of_requests_ends_with_its_last_one() -> None:
     assert (result.ended == Status.CLOSED).all()
     assert result.pulls.values[:, 0].tolist() == [[[3, 0]] * 4, [[1, 2]] * 4]
     assert (result.reward.values[0] == 2).all() and result.about.engine == "scan"
-    with pytest.raises(jb.InputError, match="Stocked does not give its outcomes by address"):
+    with pytest.raises(jb.InputError, match="Stocked does not define its outcomes by address"):
         jb.simulate(policies.MUCB(), world, budget, key=KEY, engine="leap")
     leaves = (table.reward, table.cost, table.mean_reward, table.mean_cost)
     with pytest.raises(jb.InputError, match="'Closed' given; it must be arms that never close"):

@@ -133,7 +133,7 @@ REFUSED = [
     (lambda: Stocked.of(TWO, shown=[[True, False]] * 2), "at: 'shape"),
     (lambda: Stocked.of(STOCK, pulls=3), "world: 'Stocked' given"),
     (lambda: Stocked.of(Reservoir.ratio(KEY, instances=2, capacity=4), pulls=3), "world: 'Reservoir'"),
-    (lambda: play(p.MUCB(), Stocked.of(TWO, money=5.0), COUNTS, engine="leap"), "Stocked does not give"),
+    (lambda: play(p.MUCB(), Stocked.of(TWO, money=5.0), COUNTS, engine="leap"), "Stocked does not define"),
     (lambda: play(p.MRCB(pulls=2), STOCK, COUNTS), r"MRCB.blank_action: .* Stocked"),
     (lambda: jb.gradients.score_function.estimate(p.MUCB(), STOCK, COUNTS, key=KEY), "environment: 'Stocked'"),
     (lambda: jb.gradients.exact.estimate(p.SoftElim(), STOCK, COUNTS), "environment: 'Stocked'"),
@@ -181,8 +181,8 @@ REFUSED = [
     (lambda: table([[0.5]] * 3, [[0.5]] * 3, features=[[1.0]] * 4), "features: 'shape"),
     (lambda: linear(np.zeros((3, 3)), np.zeros((3, 4)), Gaussian(3)), r"reward: .* \[3, 4\]"),
     (lambda: play(p.LinUCB(), TWO), "'no contexts' given"),
-    (lambda: play(p.LinUCB(), WithNullArm(CONTEXTS), COUNTS, max_rounds=9), "wait for ever"),
-    (lambda: play(p.LinearRate(), WithNullArm(CONTEXTS)), "LinearRate, which would wait for ever"),
+    (lambda: play(p.LinUCB(), WithNullArm(CONTEXTS), COUNTS, max_rounds=9), "wait forever"),
+    (lambda: play(p.LinearRate(), WithNullArm(CONTEXTS)), "LinearRate, which would wait forever"),
     (lambda: play(p.ContextualPacer(), CONTEXTS, COUNTS), "constraint: one without a pace"),
     (lambda: play(p.LinUCB(), CONTEXTS, jb.Horizon(20_000_000)), "rounds: 20000000 given"),
     (lambda: play(p.LinUCB(shared=True), CONTEXTS), "shared: True given"),
@@ -245,8 +245,8 @@ REFUSED = [
     (lambda: play(p.ZRCUCB("legal", horizon=10), g1(arms=2, limits=10)), r"limits: .* 2\*\*depth"),
     (lambda: play(p.ZRCUCB("legal", horizon=10, alpha=1.0), SMALL), "ZRCUCB.alpha: 1.0 given"),
     (lambda: play(p.RCUCB("legal", alpha=0.0), SMALL), "RCUCB.alpha: 0.0 given"),
-    (lambda: play(p.OmegaUCB(), SMALL), "OmegaUCB plays environments with a FiniteSpec"),
-    (lambda: play(p.RCUCB("legal"), TWO), "RCUCB plays environments with a CensoredSpec"),
+    (lambda: play(p.OmegaUCB(), SMALL), "OmegaUCB is for environments with a FiniteSpec"),
+    (lambda: play(p.RCUCB("legal"), TWO), "RCUCB is for environments with a CensoredSpec"),
 ]  # fmt: skip
 
 

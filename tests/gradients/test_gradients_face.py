@@ -37,14 +37,14 @@ BUDGET = jb.TotalBudget(4.0, last_pull="counts")
 KEY = jax.random.key(3)
 
 REFUSALS = [
-    (gradients.policy_score, OmegaUCB(), ARMS, HORIZON, "rho", "draws no arm from a density"),
-    (gradients.policy_score, BudgetedThompson(), ARMS, HORIZON, "rho", "draws no arm from a density"),
+    (gradients.policy_score, OmegaUCB(), ARMS, HORIZON, "rho", "must be a randomised policy"),
+    (gradients.policy_score, BudgetedThompson(), ARMS, HORIZON, "rho", "must be a randomised policy"),
     (gradients.policy_score, SoftElim(), ARMS, HORIZON, "rho", "one of theta"),
     (gradients.score_function, OmegaUCB(), ARMS, HORIZON, "rho", "one of mean_reward, mean_cost"),
     (gradients.score_function, OmegaUCB(), FiniteArms.bernoulli([1.0, 0.4], [0.5, 0.5]), HORIZON, "mean_reward",
      "strictly between 0 and 1"),
     (gradients.score_function, OmegaUCB(), FiniteArms.generalised_bernoulli(np.ones((2, 5)), np.ones((2, 5))), HORIZON,
-     "mean_reward", "no parameters to differentiate by"),
+     "mean_reward", "which have parameters"),
     (gradients.score_function, OmegaUCB(), jb.environments.Reservoir.ratio(KEY, instances=1, capacity=2, beta=1.0),
      HORIZON, "mean_reward", "must be FiniteArms"),
     (gradients.smoothed, SoftElim(theta=1.0), ARMS, HORIZON, "rho", "one of theta"),
@@ -56,9 +56,9 @@ REFUSALS = [
      jb.TotalBudget(2.5, last_pull="forfeits"), "mean_reward", "it must pull one"),
     (gradients.straight_through, BudgetedThompson(), ARMS, HORIZON, "rho", "an index policy that chooses by its"),
     (gradients.straight_through, BGreedy(), ARMS, HORIZON, "a", "an index policy that chooses by its"),
-    (gradients.exact, OmegaUCB(), ARMS, HORIZON, "rho", "is a step function of it"),
+    (gradients.exact, OmegaUCB(), ARMS, HORIZON, "rho", "regret is a step function; use smoothed"),
     (gradients.exact, BudgetedThompson(), ARMS, HORIZON, "mean_reward", "a randomised policy, or an index policy"),
-    (gradients.bound, MUCB(), ARMS, BUDGET, "alpha", "no closed-form bound"),
+    (gradients.bound, MUCB(), ARMS, BUDGET, "alpha", "whose bounds are implemented"),
     (gradients.bound, OmegaStarUCB(), ARMS, BUDGET, "rho", "for a known η"),
     (gradients.bound, OmegaUCB(), ARMS, HORIZON, "rho", "they must be FiniteArms and TotalBudget"),
     (gradients.bound, OmegaUCB(), ARMS, BUDGET, "alpha", "one of rho, mean_reward, mean_cost"),
@@ -89,7 +89,7 @@ def test_a_rare_outcome_is_told(rare: float, runs: int, is_warned: bool) -> None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         gradients.score_function.estimate(OmegaUCB(), arms, jb.Horizon(100), **keywords)
-    messages = [str(warning.message) for warning in caught if "carry" in str(warning.message)]
+    messages = [str(warning.message) for warning in caught if "dominate" in str(warning.message)]
     assert [text[:35] for text in messages] == ["gradient by mean_reward, arm 1: a f"] * is_warned
 
 

@@ -54,7 +54,7 @@ REFUSED = [
     # several resources
     (p.LagrangeBwK(), TWO, MONEY, "no horizon given; LagrangeBwK needs one"),
     (p.DualMirrorDescent(), TWO, PACED, "no null arm"),
-    (p.InFlight(p.PrimalDualBwK()), Delayed(ARMS, FixedDelay(2), room=8), RENEWING, "budgets renew given"),
+    (p.InFlight(p.PrimalDualBwK()), Delayed(ARMS, FixedDelay(2), room=8), RENEWING, "renewing budgets given"),
     (p.UCBBwK(), TWO, HORIZON, "it does not report what is left"),
     # forgetting
     (p.Windowed(p.EpsilonFirst(), window=5), ARMS, HORIZON, "policy"),

@@ -227,7 +227,7 @@ def test_harmed_blocks_are_named_and_computed_anew(done):
     assert blocks_begun(folder)[-1] == [5]
     assert len(notices) == 3
     for path, text in zip((flipped, cut, empty), notices, strict=True):
-        assert str(path) in text and "computed anew" in text
+        assert str(path) in text and "recomputed" in text
     arrays = decode(content)  # the checksum is held against the bytes when a block is used, too
     flipped.write_bytes(encode({name: x + 1 for name, x in arrays.items()}))
     with pytest.raises(jb.InputError, match="block 0: missing or damaged"):
@@ -301,7 +301,7 @@ def test_a_run_keeps_others_out_until_it_dies(done):
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "held\n"
         assert Folder(done[0]).in_use()
-        with pytest.raises(jb.InputError, match=r"out: .* no other run works now"):
+        with pytest.raises(jb.InputError, match=r"out: .* no other run is using"):
             sweep(spec(), done[0])
         process.kill()
         process.wait()
@@ -406,7 +406,7 @@ def test_descriptions():
     assert describe(np.zeros(100)) != describe(np.ones(100))
     assert describe(world()) == describe(world()) != describe(world(2))
     assert describe(functools.partial)["is"] == "functools.partial"
-    with pytest.raises(jb.InputError, match="cannot be told from another"):
+    with pytest.raises(jb.InputError, match="cannot be distinguished from another"):
         describe({"x": object()})
     assert first_difference({"a": {"b": 1}, "c": 2}, {"a": {"b": 3}, "c": 2}) == ("a.b", 1, 3)
 
@@ -486,10 +486,10 @@ def test_status_of_an_unfinished_sweep(done, tmp_path):
     folder = Folder(tmp_path / "part")
     with folder.alone():
         folder.open(make_plan(spec()))
-        assert status_lines(folder.path)[-1] == "a run works on it now"
+        assert status_lines(folder.path)[-1] == "a run is using it now"
     lines = status_lines(folder.path)
     assert lines[0].endswith("blocks done, 0% of the work")
-    assert "no run works on it now" in lines[-1]
+    assert "no run is using it now" in lines[-1]
     assert any("unknown before the first block" in line for line in lines)
     work = [block["seconds"] for block in folder.manifest()["blocks"]]
     for number in (0, 1):

@@ -191,7 +191,7 @@ def test_workers_that_could_make_other_bits_are_refused_in_one_line(monkeypatch)
     everybody = Inline(
         lambda answer, number, call: {"worker": "old:1", "refused": "its jax is '0.1'"}
     )
-    with pytest.raises(UnfinishedError, match=r"old:1 may not play: its jax is '0.1'"):
+    with pytest.raises(UnfinishedError, match=r"old:1 must not run it: its jax is '0.1'"):
         jb.sweep(spec(), executor=everybody)
 
 

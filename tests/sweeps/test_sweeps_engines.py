@@ -146,7 +146,7 @@ def test_dask_workers_of_another_version_and_the_death_of_the_scheduler(work, tm
         dask.worker(tmp_path)
         code, _, err = outcome_of(begin(folder, "refused", "--on", f"dask:{dask.address}"))
         assert code == 1
-        assert "may not play: its jaxbandits is '0.0.1'; it must be" in err
+        assert "must not run it: its jaxbandits is '0.0.1'; it must be" in err
         assert blocks(folder / "refused") == 0
     with Cluster(tmp_path) as dask:
         dask.worker()

@@ -1,4 +1,4 @@
-"""``jaxbandits audit``: decide again what the file of a live agent says was decided."""
+"""``jaxbandits audit``: recompute every decision in the file of a live agent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Audit a file; the exit code is 1 if the file is not right or a period was overspent, else 0."""
+    """Audit a file; the exit code is 1 if something differs or a period was overspent, else 0."""
     from jaxbandits.apps.live import audit
 
     report = audit(arguments.file)

@@ -1,4 +1,4 @@
-"""``jaxbandits compare``: its options, those of every command that reads an arms file, and the job.
+"""``jaxbandits compare``, and the options of every command that reads an arms file.
 
 What only Python can set stays in :func:`jaxbandits.compare`.
 """
@@ -29,14 +29,14 @@ The arms file is a CSV file; these headers are recognised; for others name the c
   name,reward,cost                      a log, one row per pull
   name,mean_reward,mean_cost            means per pull
   gpt4,gpt4_cost,small,small_cost       with --wide: a row is a request that all arms were tried on
-A column `instance` holds several problems in one file. If columns are not known, the message has all of them, and a
-command with a guess in each place: --columns 'name=Campaign,pulls=Clicks,reward=Conv.,cost=Amount'.
+A column `instance` separates several problems in one file. If the columns are not known, the error message lists them
+and a command with a guess for each: --columns 'name=Campaign,pulls=Clicks,reward=Conv.,cost=Amount'.
 """
 FILES = ["regret.png", "results.png", "table.csv", "run.json"]
 FILES += ["answer.json", "arms.csv", "report.html"]
 
 READING_TABLE = """\
---columns  name=TITLE,…  which column is what, see below; as cost a number: what every pull costs
+--columns  name=TITLE,…  the title of each column, see below; a number as cost is the cost of every pull
 --drop  TEXT  leave out rows with this cell, such as a total (repeatable)
 --decimal  .|,  the decimal sign (default: the one by which all cells can be read)
 --encoding  NAME  of the file's text, such as cp1252 (default: UTF-8)
@@ -45,7 +45,7 @@ READING_TABLE = """\
 
 
 def columns_of(text: str) -> dict[str, str]:
-    """``name=Campaign,cost=Cost, EUR``: a comma stands in a title unless ``key=`` follows it."""
+    """Parse ``name=Campaign,cost=Cost, EUR``; a comma without ``key=`` after it is in a title."""
     titles: dict[str, str] = {}
     parts = re.split(r"(?:^|,)\s*([A-Za-z_-]+)\s*=", text)
     if parts[0].strip() or len(parts) < 3:
@@ -66,7 +66,7 @@ READING_TYPES["drop"] = {"action": "append", "default": []}
 
 
 def policy_names(text: str) -> list[str]:
-    """A converter to names of policies."""
+    """Convert an option to names of policies."""
     chosen = [part.strip(" ") for part in text.split(",")]
     for name in chosen:
         if name not in NAMES:
@@ -107,10 +107,10 @@ Example:
 """
 _OPTIONS = f"""\
 --arms  FILE  the arms, a CSV file (see below); - for standard input
---budget  B  of each instance, in the file's unit of cost
---policies  A,B,…  of {", ".join(NAMES)}
---runs  R  of each setting on each instance (1000; fewer for files with days)
---growth  G|none  an arm sells at most G times what it sold in the file, a log has G times its requests (2; a log 1)
+--budget  B  budget of each instance, in the file's unit of cost
+--policies  A,B,…  policies to compare, of {", ".join(NAMES)}
+--runs  R  runs of each setting on each instance (1000; fewer for files with days)
+--growth  G|none  an arm sells at most G times what it sold in the file; a log has G times its requests (2; logs: 1)
 --decide  daily|per-click  how often the policy decides (daily, if the file has days)
 --start  file|nothing  policies start from the file's counts, or without data (file)
 --noise  bernoulli|clicks|empirical  distribution of outcomes (conversions: clicks, a log: empirical, else bernoulli)
@@ -121,7 +121,7 @@ _OPTIONS = f"""\
 
 
 def growth(text: str) -> float | str:
-    """A converter: a factor, or ``none``."""
+    """Convert an option to a factor, or to ``none``."""
     return text if text == "none" else float(text)
 
 

@@ -1,4 +1,4 @@
-"""The command ``jaxbandits``, and what commands share: a parser with errors of one line, printing.
+"""The command ``jaxbandits``, and what its subcommands share: one-line errors and printing.
 
 Converters only turn text into values; the library checks their range.
 """
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
             self.add_argument(name, help=about, **own)
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
-        """The values; an InputError names the argument, and ``--help`` leaves by SystemExit(0)."""
+        """Parse; an InputError names a wrong argument, and ``--help`` raises SystemExit(0)."""
         arguments, rest = self.parse_known_args(argv)
         parameters, words = dict[str, list[float]](), iter(rest)
         takes_parameters = hasattr(arguments, "policies")
@@ -64,7 +64,7 @@ class Parser(argparse.ArgumentParser):
             name, equals, value = word.partition("=")
             near = nearest(name, self._option_string_actions) or f" (see {self.prog} --help)"
             if not (takes_parameters and name.startswith("--")):
-                raise InputError(f"{line(name)}: not expected here{near}")
+                raise InputError(f"{line(name)}: unknown argument{near}")
             value = value if equals else next(words, "")
             try:
                 parameters[name[2:].replace("-", "_")] = [float(x) for x in value.split(",")]
@@ -76,17 +76,17 @@ class Parser(argparse.ArgumentParser):
         return arguments
 
     def error(self, message: str) -> NoReturn:
-        """Raise it as an InputError, in one line."""
+        """Raise an InputError with a one-line message."""
         raise InputError(line(message.removeprefix("argument ")))
 
 
 def refused(text: object, may_be: str) -> argparse.ArgumentTypeError:
-    """The error of a converter, for it to raise."""
+    """The error for a converter to raise."""
     return argparse.ArgumentTypeError(f"{quoted(text)} given; it must be {may_be}")
 
 
 def listed(name: str, choices: Collection[str]) -> str:
-    """The choices, and which of them was probably meant."""
+    """The choices, and the one that was probably meant."""
     return f"{', '.join(choices)}{nearest(name, choices)}"
 
 
@@ -94,7 +94,7 @@ def listed(name: str, choices: Collection[str]) -> str:
 
 
 def say(text: str) -> None:
-    """Print to stdout; a reader that leaves, as ``head`` does, ends the printing, not the work."""
+    """Print to stdout; if the reader stops, as ``head`` does, the work continues silently."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -112,9 +112,7 @@ def complain(problem: object, kind: str = "error") -> None:
 
 
 def check_folder(out: str, files: Sequence[str], job: str) -> None:
-    """Find out before the work whether the ``files`` that the command ``job`` writes, ``run.json``
-    among them, can be written; they replace nothing but results of the same job.
-    """
+    """Check before the work that ``files`` can be written and replace only results of ``job``."""
     refuse("--out", out, not out.strip(), "the name of a folder")
     try:
         there = (path for path in (Path(out), *Path(out).absolute().parents) if path.exists())
@@ -124,7 +122,7 @@ def check_folder(out: str, files: Sequence[str], job: str) -> None:
     writer, existing = "", [name for name in files if (Path(out) / name).exists()]
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # else none of ours
         writer = json.loads((Path(out) / "run.json").read_bytes())["command"].split()[1]
-    must = f"another folder: {', '.join(existing)} in it are not of this job"
+    must = f"another folder: {', '.join(existing)} in it belong to another job"
     refuse("--out", out, bool(existing) and writer != job, must)
 
 
@@ -132,7 +130,7 @@ def check_folder(out: str, files: Sequence[str], job: str) -> None:
 
 
 def keep_programs() -> None:
-    """Keep what this process compiles, and take what earlier ones kept.
+    """Store what this process compiles, and reuse what earlier ones stored.
 
     Off with ``JAXBANDITS_CACHE=off``; another value is the folder. A folder that was set for jax
     itself (``JAX_COMPILATION_CACHE_DIR``) stays. Only commands call it.
@@ -161,7 +159,7 @@ def keep_programs() -> None:
 
 
 def collect_rarely() -> None:
-    """Python's collector would look through all of jax again and again: a tenth of a short job."""
+    """Run the garbage collector rarely: scanning all of jax takes a tenth of a short job."""
     gc.set_threshold(100_000, 50, 100)
 
 
@@ -171,10 +169,10 @@ def collect_rarely() -> None:
 # Of each job, whose module has a `parser` and a `run`, what it is for
 _JOBS = {
     "read": "show how a file of arms is read",
-    "compare": "which policy spends a budget best",
+    "compare": "rank policies that spend a budget on the arms of a file",
     "demo": "regret, sensitivity and a gradient in three pictures",
-    "sweep": "regret over grids, resumes after a kill",
-    "status": "what a sweep has finished, what is left",
+    "sweep": "regret over grids of parameters; resumes after a kill",
+    "status": "show the progress of a sweep",
     "audit": "recompute every decision in the file of a live agent",
     "tune": "find a policy's parameter by gradient descent",
 }

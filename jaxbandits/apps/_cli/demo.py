@@ -1,4 +1,4 @@
-"""``jaxbandits demo``: what the package is for, on the ads that come with it, in three pictures."""
+"""``jaxbandits demo``: the package's three uses on the sample ads, in three pictures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """Three studies in three pictures and a few lines each; the exit code is 0."""
+    """Run three studies, with a picture and a few lines each; the exit code is 0."""
     out = Path(arguments.out)
     check_folder(arguments.out, FILES, "demo")
     out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""``jaxbandits read``: what was understood of an arms file, and the command to go on with."""
+"""``jaxbandits read``: how an arms file is read, and the command to compare policies on it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     head = [f"read {arguments.file}: {table.kind}{several}, {arms:,} arms"]
     head += [f"  {note}" for note in table.notes]
     names = ", ".join(dict.fromkeys(name for i in instances for name in interval_names(i)))
-    footnote = "(no intervals: totals and means alone do not say how sure they are)"
+    footnote = "(no intervals: totals or means alone do not show how certain they are)"
     if names:
         footnote = f"(in brackets: 95 % intervals, each by itself: {names})"
     budget, options = _budget(table), [x for x in argv[1:] if x != "--"]

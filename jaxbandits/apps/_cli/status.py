@@ -1,4 +1,4 @@
-"""``jaxbandits status DIR``: how far a sweep is."""
+"""``jaxbandits status DIR``: the progress of a sweep."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def parser() -> Parser:
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """The command ``status``."""
+    """Print the progress of a sweep; the exit code is 0."""
     say("\n".join(status_lines(Path(arguments.folder))))
     return 0
 
 
 def status_lines(path: Path) -> list[str]:
-    """What is done of a sweep, what is left, and how long that will take at the latest pace."""
+    """What is done of a sweep, what is left, and how long the rest will take."""
     from jaxbandits.sweeps.store import Folder, read_logs
 
     folder = Folder(path)
@@ -32,11 +32,11 @@ def status_lines(path: Path) -> list[str]:
     total, rest = (sum(block["seconds"] for block in part) for part in (blocks, waiting))
     share = f"{len(done)} of {len(blocks)} blocks done, {1 - rest / total:.0%} of the work"
     lines = [f"{line(str(path))}: {share}"]
-    lines += [f"damaged, will be computed anew: {line(str(file))}" for file in damaged]
+    lines += [f"damaged, will be recomputed: {line(str(file))}" for file in damaged]
     if not waiting:
         if (path / "result.nc").exists():
-            return [*lines, "finished: result.nc holds all, sensitivity.csv each setting"]
-        return [*lines, "the results are still to be written"]
+            return [*lines, "finished: result.nc has all results, sensitivity.csv each setting"]
+        return [*lines, "the results have not been written yet"]
     for name in dict.fromkeys(block["of"] for block in waiting):
         of_it = [number in done for number, block in enumerate(blocks) if block["of"] == name]
         lines.append(f"  {line(name)}: {sum(of_it)} of {len(of_it)} blocks")
@@ -57,8 +57,8 @@ def status_lines(path: Path) -> list[str]:
     else:
         lines.append("time left: unknown before the first block of a run is done")
     if folder.in_use():
-        return [*lines, "a run works on it now"]
-    return [*lines, "no run works on it now; the same command continues"]
+        return [*lines, "a run is using it now"]
+    return [*lines, "no run is using it now; the same command continues"]
 
 
 def duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""``jaxbandits sweep SPEC.py --out DIR``."""
+"""``jaxbandits sweep SPEC.py --out DIR``: run a sweep."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jaxbandits.tools import line, refuse, whole_number
 
 _EPILOG = """\
 SPEC.py is a Python file that sets `sweep` to a jaxbandits.Sweep; docs/examples/sweep_rho.py is one.
-The same command again continues where it stopped, also after a kill, on other devices or with another --on.
+Repeat the command to continue where it stopped, also after a kill, on other devices or with another --on.
 
 Where a sweep runs: in this process, or with --on
   processes:4                four processes on this machine (Dask: pip install '.[dask]')
@@ -23,7 +23,7 @@ Where a sweep runs: in this process, or with --on
 """
 _OPTIONS = """\
 spec  SPEC.py  a file that sets `sweep` to a jaxbandits.Sweep
---out  DIR  folder of blocks and results
+--out  DIR  folder for blocks and results
 --dry-run  -  print lanes, memory and expected time; run nothing
 --on  ENGINE  where to run (default: this process), see below
 --workers  N  threads that run lanes (one per device, or per core)
@@ -33,13 +33,13 @@ spec  SPEC.py  a file that sets `sweep` to a jaxbandits.Sweep
 
 def parser() -> Parser:
     """The parser of ``sweep``."""
-    about = "Simulate every policy, setting, environment and budget of a spec; save block by block."
+    about = "Simulate all policies, settings, environments and budgets of a spec, saving blocks."
     more: Any = {"workers": {"type": int}, "progress": {"action": argparse.BooleanOptionalAction}}
     return Parser("sweep", about, _OPTIONS, more, _EPILOG)
 
 
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
-    """The command ``sweep``; the exit code is 0, or 1 if something could not be played or written."""
+    """Run a sweep; the exit code is 0, or 1 if something could not be simulated or written."""
     from jaxbandits.sweeps import StorageError, UnfinishedError, open_engine, sweep
     from jaxbandits.sweeps.spec import load_spec, make_plan
     from jaxbandits.tools import usual_progress

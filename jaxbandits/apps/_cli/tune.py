@@ -21,15 +21,15 @@ Example:
 """
 _OPTIONS = f"""\
 --policy  NAME  one of: {", ".join(NAMES)}
---parameter  NAME  what to tune (default: the policy's first)
---start  X  where to start (default: the policy's default)
---family  bernoulli|beta|generalised-bernoulli  random instances (bernoulli)
+--parameter  NAME  parameter to tune (default: the policy's first)
+--start  X  initial value (default: the policy's default)
+--family  bernoulli|beta|generalised-bernoulli  distribution of outcomes (bernoulli)
 --k  K  arms of a random instance (10)
---budget  B  in pulls of the cheapest arm (1.5e5)
+--budget  B  budget, in pulls of the cheapest arm (1.5e5)
 --steps  N  steps of the optimiser (8)
---instances  N  fresh instances in each step, two runs on each (20)
+--instances  N  new instances in each step, two runs on each (20)
 --grid  N  compare with the best of N values, start/16 to 16·start, on 100 instances (no grid)
---fresh  N  instances of the final comparison (200)
+--fresh  N  new instances for the final comparison (200)
 --seed  S  the same seed gives the same numbers (0)
 --out  DIR  folder for numbers and pictures (jaxbandits-tune)
 """
@@ -42,7 +42,7 @@ def parser() -> Parser:
     more |= {"start": {"type": float}, "budget": {"type": float, "default": 1.5e5}}
     more |= {"policy": {"required": True}, "out": {"default": "jaxbandits-tune"}}
     more |= {"family": {"default": "bernoulli"}}
-    about = "Descend the expected regret over a distribution of instances; compare on fresh ones."
+    about = "Tune a parameter by gradient descent on expected regret; compare on new instances."
     return Parser("tune", about, _OPTIONS, more, _EPILOG)
 
 

@@ -1,5 +1,4 @@
-"""The main job: which policy, with which parameter, spends a budget best on an arms file, and how
-sure are we?
+"""Compare policies on an arms file: which spends a budget best, and how certain is that?
 
 Like :func:`jaxbandits.simulate`, but in the units of an arms file: it divides by the bounds on the
 way in, multiplies on the way out, runs instances of different K in few compiles, and ranks the

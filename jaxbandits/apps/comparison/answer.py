@@ -1,5 +1,6 @@
-"""What if I had run this again: what the best setting makes of the money, against what, and how sure
-that is. One answer is a labelled Dataset; :mod:`~jaxbandits.apps.comparison.report` writes it.
+"""What the best setting would earn with the budget, beside fixed splits, with intervals.
+
+An answer is a labelled Dataset; :mod:`~jaxbandits.apps.comparison.report` writes it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FEW_PULLS, _FEW_ROWS, _OVERSHOOT, _FEW_CLICKS, _MUCH = 10, 5, 0.05, 30, 0.2
 
 
 class Spread(NamedTuple):
-    """A number of a run: its mean over n runs, and an interval for a further run.
+    """A quantity of a run: its mean over n runs, and an interval for one more run.
 
     With x₍₁₎ ≤ … ≤ x₍ₙ₎ it is from x₍ᵣ₎ to x₍ₙ₊₁₋ᵣ₎, r = max(1, ⌊(n + 1) / 40⌋). Runs are drawn
     alike, so a further one is in any gap between them with the same probability, whatever its law:
@@ -46,7 +47,7 @@ class Spread(NamedTuple):
 
     @staticmethod
     def of(values: FloatArray, axis: int = -1) -> Spread:
-        """Of values of runs along an axis."""
+        """Compute from the values of runs along an axis."""
         count, mean = values.shape[axis], values.mean(axis)
         if count < FEWEST:
             return Spread(mean, mean * np.nan, mean * np.nan, np.nan)
@@ -57,7 +58,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the best setting makes of the money.
+    """What the best setting earns with the budget.
 
     Attributes:
         comparison: that it is about.
@@ -80,7 +81,7 @@ class Answer:
 
 
 def answer_of(comparison: Comparison, *, progress: bool | str = False) -> Answer:
-    """Play what the best setting is held against, and say what it makes of the money.
+    """Simulate the fixed splits, and compare the best setting with them.
 
     Args:
         comparison: of :func:`~jaxbandits.apps.comparison.run_plan`.
@@ -181,7 +182,7 @@ def _of_arms(comparison: Comparison, setting: int) -> dict[str, Any]:
 
 
 def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
-    """Probability that an arm has the best ratio of its instance, ``[K]`` each.
+    """The probability that each arm has the best ratio of its instance, ``[K]`` each.
 
     From the draws of at least 1000 runs (fewer for a log of very many rows); where means are given,
     1 for the best. How many requests there are is no part of a ratio.
@@ -209,7 +210,7 @@ def probability_best(plan: ComparisonPlan) -> list[FloatArray]:
 
 
 def warnings_of(comparison: Comparison, setting: int, data: xarray.Dataset) -> list[str]:
-    """Budgets of few pulls, money beyond the budget, means that few clicks tell."""
+    """Warnings: too few pulls, spending beyond the budget, means estimated from few clicks."""
     plan, texts, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
     budget, instances = plan.spending.budget, plan.table.instances
     pulls = [plan.spending.pulls(instance, row) for row, instance in enumerate(instances)]
@@ -232,5 +233,5 @@ def warnings_of(comparison: Comparison, setting: int, data: xarray.Dataset) -> l
         at = np.unravel_index(few.argmax(), few.shape)
         name, clicks = data["name"].values[at], data["pulls_in_file"].values[at]
         gets = f"{name!r} gets {few[at]:.0%} of the money and has {clicks:,.0f} {unit}s in the file"
-        texts.append(f"{gets}: its mean, taken as the truth, is hardly known")
+        texts.append(f"{gets}: its mean, taken as exact, is uncertain")
     return texts

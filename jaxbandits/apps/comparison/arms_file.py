@@ -96,7 +96,7 @@ class _Sheet:
     notes: list[str] = field(default_factory=list)
 
     def note(self, rows: Any, text: str) -> None:
-        """Tell of these rows, if there are any."""
+        """Add a note about these rows, if there are any."""
         if rows.any():
             lines = brief(", ".join(map(str, self.cells.index[rows])), 40)
             self.notes.append(f"line{'s' * (',' in lines)} {lines} {text}")
@@ -113,7 +113,7 @@ class _Sheet:
         return functools.reduce(lambda x, y: x + " / " + y, (self.cells[n] for n in self.at[role]))
 
     def empty(self, columns: Iterable[int]) -> np.ndarray:
-        """Of each row and these columns whether nothing stands there."""
+        """Whether the cell is empty, for each row and these columns."""
         return self.cells[[*columns]].isin(_NOTHING).to_numpy()
 
     def unused(self) -> list[tuple[str, pd.Series]]:
@@ -139,12 +139,12 @@ def read_arms(
     decimal: str | None = None,
     encoding: str | None = None,
 ) -> ArmsTable:
-    """Read arms: means as given, counts (reward / pulls and cost / pulls), or a log's averages.
+    """Read arms from a file of means, counts (reward / pulls, cost / pulls) or a log (averages).
 
     In a file of counts the rows of a name are summed (days); in a log each row is a pull. Arms
-    without pulls or cost are kept out, and told. One pair of bounds divides the file's rewards and
+    without pulls or cost are left out, with a note. One pair of bounds divides the file's rewards and
     costs into [0, 1]: the largest value (log), or 1, or the largest mean / 0.99 where that is above.
-    Where columns are not known the error has all of them, and a command with a guess for each.
+    If columns are not known the error lists them, with a command that has a guess for each.
 
     Args:
         source: a CSV file, ``-`` for standard input, or a pandas data frame.
@@ -152,9 +152,9 @@ def read_arms(
             mean_reward and mean_cost; perhaps instance, time, and over (what rows of an arm are
             summed over). ``"Campaign+Ad"`` names an arm by both. A number as cost is what every
             pull costs; ``pulls="1"``: a row is a pull. ``conversions``: a reward of at most 1.
-        drop: rows of this name, or else with this cell, are left out; with wide columns, too.
-        wide: a row is a request that all arms were tried on; an arm has a column of what it
-            brought, and one of what that cost (``gpt4`` and ``gpt4_cost``).
+        drop: rows of this name, or else with this cell, are left out; with wide also columns.
+        wide: a row is a request on which all arms were tried; an arm has a column of rewards and
+            one of costs (``gpt4`` and ``gpt4_cost``).
         decimal: the decimal sign, "." or ","; None: the one by which all cells can be read.
         encoding: of the file's text; None for UTF-8, and for UTF-16 with its mark.
 
@@ -215,7 +215,7 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
     try:
         text = content.decode(encoding or usual)
     except (ValueError, LookupError):
-        must = "text in UTF-8, saved as CSV (say --encoding, such as cp1252; of a workbook give the data frame)"
+        must = "CSV text in UTF-8 (else give --encoding, such as cp1252; for a workbook pass a data frame)"
         raise bad("encoding" if encoding else "arms file", encoding or name, must) from None
     tries = list[tuple[int, str, list[str]]]()
     for sign in "\t,;|":
@@ -224,7 +224,9 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
             for row in itertools.islice(filter("".join, reader), 60):
                 tries += [(reader.line_num, sign, row)] * (len(row) - row.count("") > 1)
     if not tries:
-        raise InputError(f"{name}: no line has several cells; it must have a header, and arms")
+        raise InputError(
+            f"{name}: no line has several cells; it must have a header and rows of arms"
+        )
     known = [x for x in tries if wide or _roles(x[2], columns)[2]]
     end, sign, row = min(known) if known else max(tries, key=lambda x: len(x[2]) - x[2].count(""))
     # Lines above as empty ones, so that pandas counts those of the file
@@ -234,7 +236,7 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
     try:
         cells = pd.read_csv(io.StringIO(below), names=range(len(row) + 1), **options).iloc[end:]
     except pd.errors.ParserError as problem:
-        what = f"not readable as CSV with a number of cells as in the header, {len(row)}"
+        what = f"not readable as CSV with as many cells as in the header, {len(row)}"
         raise InputError(f"{name}: {what} ({' '.join(str(problem).split())})") from None
     cells = cells.set_axis(cells.index + 1).fillna("").apply(lambda x: x.str.strip())
     if (over := cells.pop(len(row)) != "").any():
@@ -291,16 +293,16 @@ def _question(sheet: _Sheet, unknown: str) -> InputError:
     for role, pattern in _GUESSES.items():
         pairs[role] = next((x for x in numbers if re.search(pattern, x)), "…")
     pairs |= {_ROLES[key]: titles for key, titles in sheet.columns.items()}
-    what = "which column is what"
+    what = "the columns are not known"
     if unknown:
         pairs[_ROLES[unknown]], wrong = "…", quoted(f"{unknown}={sheet.columns[unknown]}")
-        what = f"columns: {wrong} given; it must be a title of the file, that stands there once"
+        what = f"columns: {wrong} given; it must be a title that the file has exactly once"
     said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
     seen = [f"{quoted(brief(x, 60))} ({brief(', '.join(y[:3]), 60)})" for x, y in samples.items()]
     return sheet.error(
-        f"{what}. The columns are {brief('; '.join(seen), 4000)}. Say it, this is a guess: jaxbandits read "
+        f"{what}. The columns are {brief('; '.join(seen), 4000)}. Name them; this is a guess: jaxbandits read "
         f"{shlex.quote(sheet.path or 'FILE')} --columns {said} (without pulls a row is a pull; means are mean_reward "
-        "and mean_cost; a number as cost is what every pull costs; a column for each arm: --wide)"
+        "and mean_cost; a number as cost is what every pull costs; with a column for each arm: --wide)"
     )
 
 
@@ -322,7 +324,7 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     for _, column in (*sheet.cells[[*names]].items(), *first.items()):
         for text in filter(_TOTAL.fullmatch, column.unique()):
             say = f"--drop {shlex.quote(text)} leaves it out"
-            sheet.refuse(column == text, f"{quoted(text)} is called a total; {say}")
+            sheet.refuse(column == text, f"{quoted(text)} is a word for a total; {say}")
     nameless = "no name, perhaps a total; --drop '' leaves such rows out"
     sheet.refuse(sheet.empty(names).any(axis=1), nameless)
 
@@ -358,7 +360,9 @@ def _numbers(sheet: _Sheet, decimal: str | None) -> dict[str, FloatArray]:
     if not decimal and sign == "," and reads("."):
         sign = "."
         for text in (x for _, x in every if _number(x, ".") != _number(x, ",")):
-            raise sheet.error(f"{quoted(text)} reads in two ways; say --decimal . or --decimal ,")
+            raise sheet.error(
+                f"{quoted(text)} can be read in two ways; give --decimal . or --decimal ,"
+            )
     numbers, currencies = dict[str, FloatArray](), set[str]()
     for role, column in columns.items():
         if role == "reward":
@@ -390,9 +394,11 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
     if wrong.any():
         must = "a whole number of pulls" if role == "pulls" else "a finite number of at least 0"
         place = f"{sheet.source}, line {column.index[wrong][0]}, column {brief(title, 60)}"
-        raise bad(place, column[wrong].iloc[0], f"{must} (or say --decimal)")
+        raise bad(place, column[wrong].iloc[0], f"{must} (or give --decimal)")
     if counts and re.search(_OF_ONE, title.replace("_", " ")):
-        raise bad("columns", f"{role}={title}", "a total of all pulls, no mean, rate or percent")
+        raise bad(
+            "columns", f"{role}={title}", "a total over pulls, not a mean, rate or percentage"
+        )
     units = [_PARTS[x] for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
     unit = 1.0 if role == "pulls" else [*units, 100.0 if percent.any() else 1.0][0]
     if unit != 1:
@@ -433,17 +439,17 @@ def _check(sheet: _Sheet, rows: pd.DataFrame) -> None:
     for title, column in sheet.unused():
         texts = {*column.unique()} - {*_NOTHING}
         if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
-            say = f"with --columns {shlex.quote(f'instance={title}')} each is played by itself"
-            raise sheet.error(f"several currencies stand in {quoted(title)}: {say}")
+            say = f"with --columns {shlex.quote(f'instance={title}')} each is simulated separately"
+            raise sheet.error(f"several currencies are in {quoted(title)}: {say}")
     if kind == "log" and "pulls" not in sheet.constant:
         is_clock = rows["time"].str.contains(r":|^\d{9}").any() or (rows["time"] == "").all()
         is_daily = not is_clock and not rows.duplicated(["arm", "time"]).any()
         if is_daily or not again:
             what = "every name has one row for each day" if again else "no name has two rows"
-            say = "Say --columns pulls=… (what counts them), or pulls=1"
+            say = "Give --columns pulls=… (the column that counts them), or pulls=1"
             raise sheet.error(f"{what}: is a row one pull? {say}")
     twice = rows.duplicated("arm") & (kind == "means")
-    sheet.refuse(twice, "a row above has this name; it must have another name")
+    sheet.refuse(twice, "an earlier row has this name; names must differ")
     if kind == "counts" and again:
         _check_apart(sheet, rows["arm"])
 
@@ -453,7 +459,7 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
     seen = dict[str, str]()
     for text in column.unique():
         if (other := seen.setdefault(_key(text), text)) != text or text in _NOTHING:
-            what = f"{text!a} and {other!a} look the same; write them alike, or apart"
+            what = f"{text!a} and {other!a} look the same; make them equal, or clearly different"
             sheet.refuse(column == text, what if text else "no instance")
         if re.fullmatch(_ROUNDED, text):
             sheet.refuse(column == text, f"{quoted(text)} is an id that a spreadsheet rounded")
@@ -470,7 +476,7 @@ def _is_sum(rows: pd.DataFrame) -> np.ndarray:
 
 def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     """Rows of one arm are summed only if nothing but a day tells them apart, or on demand."""
-    sheet.refuse(sheet.cells.duplicated(), "equal to a row above in every cell; leave one out")
+    sheet.refuse(sheet.cells.duplicated(), "identical to an earlier row; leave one out")
     undated = sheet.empty(sheet.at.get("time", ())).any(axis=1) & arm.duplicated(keep=False)
     no_day = f"no {quoted(sheet.title('time'))}, perhaps a total: leave it out, or fill it in"
     sheet.refuse(undated, no_day)
@@ -491,7 +497,7 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     is_price = sheet.columns.keys() == {"cost"} and price > 0 and not unit
     if sheet.columns and not is_price:
         given = ",".join(map("=".join, sheet.columns.items()))
-        raise bad("columns", given, "cost with wide, a number: what every request costs")
+        raise bad("columns", given, "with wide only cost, a number: what every request costs")
     costs, worded, bare = (dict[str, int]() for _ in range(3))
     known = {*sheet.titles}
     for n, title in enumerate(sheet.titles):
@@ -505,7 +511,7 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
         if title and 2 * numbers > len(filled) and not {title, arm} & {*drop}:
             if arm in of:
                 what = "cost" if of is costs else "score"
-                raise sheet.error(f"two columns tell the {what} of {quoted(arm)}; --drop one")
+                raise sheet.error(f"two columns have the {what} of {quoted(arm)}; --drop one")
             of[arm] = n
     scores = worded if len(worded) > 1 else bare | worded
     costs = {} if is_price else costs
@@ -515,7 +521,7 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     if len(scores) < 2 or lacking:
         lack = f" ({quoted(min(lacking))} lacks one)" if lacking else ""
         must = f"columns of scores and of costs, as gpt4 and gpt4_cost, for two arms or more{lack}"
-        raise sheet.error(f"it must have {must}; or say --columns cost=1: every request costs 1")
+        raise sheet.error(f"it must have {must}; or give --columns cost=1: every request costs 1")
     numeric = [*scores.values(), *costs.values()]
     sheet.at = {"arms": numeric}
     _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
@@ -553,7 +559,7 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> ArmsTable:
     out, arms, kept_out = arms[arms["why"] != ""], arms[arms["why"] == ""], list[str]()
     for why, of in out.groupby("why", sort=False):
         each = (f"{quoted(x)} (line {at})" for x, at in zip(of["name"], of["line"], strict=True))
-        kept_out.append(brief(f"kept out, {why}: {', '.join(each)}"))
+        kept_out.append(brief(f"left out, {why}: {', '.join(each)}"))
     if arms.empty:
         must = "two arms must have pulls, and a mean cost above 0"
         raise sheet.error(f"{'; '.join(kept_out)}; {must}")

@@ -1,4 +1,4 @@
-"""What an arms file says of its arms before anything is divided: means, counts, days, a log."""
+"""The contents of an arms file before scaling: means, counts, days, or a log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Daily:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the file says of one instance's arms: totals, never divided by a bound."""
+    """A file's data on one instance's arms: totals, not divided by a bound."""
 
     kind: str = "means"  # or "counts", or "log"
     clicks: FloatArray | None = None  # [K], pulls (of a log: rows); None for means, as the next two
@@ -59,7 +59,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class ArmsTable:
-    """All problems of one file.
+    """All instances of one file.
 
     Example:
         >>> import numpy as np

@@ -46,7 +46,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """Where the money of some settings went, in the file's units; 0 for an absent arm."""
+    """The money spent and rewards earned by arm, in the file's units; 0 for an absent arm."""
 
     pulls: NDArray[np.int32]  # [setting, instance, run, arm], of the first runs
     mean_reward: FloatArray  # true means per pull, [instance, run or 1, arm]
@@ -61,13 +61,13 @@ class Accounts:
         return self.pulls[setting] * self.mean_cost
 
     def results(self, setting: int) -> FloatArray:
-        """The same of the reward."""
+        """Expected reward of each arm given how often it was pulled, ``[instance, run, arm]``."""
         return self.pulls[setting] * self.mean_reward
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What every policy setting made of the budget, in the file's units.
+    """What every policy setting earned with the budget, in the file's units.
 
     Attributes:
         data: labelled arrays ``[setting, instance, replicate]``: ``reward``, ``pulls`` and
@@ -96,8 +96,7 @@ class Comparison:
         return [row for row in self.table() if row["scope"] == "overall"]
 
     def table(self) -> list[dict[str, Any]]:
-        """Rows ``overall`` (every instance weighs the same), then rows ``instance``, each ranked by
-        mean reward.
+        """Rows ``overall`` (instances weighted equally), then rows ``instance``, by mean reward.
 
         A row has ``scope``, ``instance``, ``arms``, ``rank``, ``setting``, ``runs``; for each of
         ``reward``, ``regret``, ``pulls``, ``spent`` the mean over the runs and the 95 % interval
@@ -118,7 +117,7 @@ class Comparison:
         return tools.of_rows(self.table(), units | {"spent": table.cost_unit, "pulls": "pulls"})
 
     def doubts(self) -> list[str]:
-        """Settings whose mean regret a few runs carry, and whether runs are too few, in words."""
+        """Warnings: mean regrets that depend on a few runs, and too few runs."""
         last = self.data["regret"].isel(mark=-1, drop=True)
         texts = []
         for name in self.plan.played.labels:
@@ -171,21 +170,21 @@ class Comparison:
         }
 
     def picture(self) -> bytes:
-        """The mean regret against the money spent; a band covers its whole curve with 95 %."""
+        """Plot the mean regret against the money spent, with 95 % bands for whole curves."""
         # Fewer resamples where there are very many runs, which need fewer and make each dearer.
         table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
         resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
         band = simultaneous_band(regret, over="replicate", resamples=resamples)
         scope = f"mean of {count} instances, " if count > 1 else ""
-        unit = f" [{table.cost_unit}]" if table.cost_unit != "spent" else ""
+        unit = f" ({table.cost_unit})" if table.cost_unit != "spent" else ""
         curves = (x.transpose("setting", "mark").values for x in (band.value, band.low, band.high))
         figure = tools.line_chart(
             np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
             list(self.plan.played.labels),
             list(curves),
-            title=f"{scope}{count_of(self.plan.runs, 'run')} each; a band covers its whole curve with 95 %",
+            title=f"{scope}{count_of(self.plan.runs, 'run')} each, 95 % bands for whole curves",
             across=f"budget spent per instance{unit}",
-            up=f"regret [{table.reward_unit}]",
+            up=f"regret ({table.reward_unit})",
         )
         return tools.encoded(figure, "png")
 
@@ -197,19 +196,17 @@ class Comparison:
     def save(
         self, folder: str | os.PathLike[str], about: Mapping[str, Any] | None = None
     ) -> list[Path]:
-        """Write ``regret.png``, ``table.csv`` and ``run.json``, each whole, into a folder, which is
-        made if missing; more entries ``about`` go into ``run.json``.
-        """
+        """Write ``regret.png``, ``table.csv`` and ``run.json`` (with ``about``) into a folder."""
         put_all(folder, {**self.numbers(about), "regret.png": self.picture()})
         return [Path(folder) / name for name in FILES]
 
     def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:
-        """The files without a picture; more entries ``about`` go into ``run.json``."""
+        """The contents of the files other than the picture; ``about`` goes into ``run.json``."""
         run = json.dumps({**(about or {}), **self.about()}, indent=2) + "\n"
         return {"run.json": run.encode(), "table.csv": self.csv().encode()}
 
     def about(self) -> dict[str, Any]:
-        """Everything needed to repeat the comparison: what goes into ``run.json``."""
+        """Everything needed to repeat the comparison, for ``run.json``."""
         from jaxbandits import __version__
 
         plan, table = self.plan, self.plan.table
@@ -245,7 +242,7 @@ class Comparison:
 
 
 def put_all(folder: str | os.PathLike[str], contents: Mapping[str, bytes]) -> list[Path]:
-    """Write files into a folder, which is made if missing, each put in place whole; their paths."""
+    """Write files into a folder, created if missing, each whole or not at all; return the paths."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         tools.write_whole(Path(folder) / name, lambda file, content=content: file.write(content))
@@ -264,16 +261,16 @@ def compare(
     progress: bool | str = False,
     **options: Any,
 ) -> Comparison:
-    """Spend the budget on each instance of an arms file with each setting, many times; rank them.
+    """Simulate policies that spend a budget on each instance of an arms file, and rank them.
 
     A pull's reward and cost are r · reward_bound and c · cost_bound with r, c in [0, 1] drawn by
     the chosen noise, so that their means are those of the file; where the file has counts or is a
-    log, each run's true means are drawn from what it leaves open
+    log, each run's true means are drawn from their posterior
     (:mod:`jaxbandits.apps.comparison.worlds`), the same for all policies. Each run starts with the
     whole budget and ends when it is spent. Its regret is max_k (μ^r_k / μ^c_k) · Σ_t μ^c_{a_t} −
-    Σ_t μ^r_{a_t}, in the file's unit of reward (what the best that is for sale brings for the same
-    money, minus what was brought). All settings meet the same world; an instance's world depends on
-    the seed, its number in the file and the run only.
+    Σ_t μ^r_{a_t}, in the file's unit of reward (what the best purchase earns for the same money,
+    minus what was earned). All settings face the same world; an instance's world depends only on
+    the seed, its number in the file and the run.
 
     Args:
         arms: an arms file, a data frame, or what
@@ -284,30 +281,30 @@ def compare(
             several settings.
         options: the following, with the defaults of :class:`~jaxbandits.apps.comparison.Request`.
         runs: independent runs of each setting on each instance, 1 to 2³² − 1 (1000, or down to 200
-            where days are played and take long).
+            where days are simulated and take long).
         seed: 0 to 2³² − 1; the same seed gives the same numbers.
-        noise: what a pull looks like, with its means. ``"bernoulli"``: the whole bound or nothing,
+        noise: the outcomes of a pull, given its means. ``"bernoulli"``: the whole bound or nothing,
             reward and cost independent (default for means and revenue). ``"clicks"``: a click
-            brings one conversion or none, and costs its price, drawn uniformly around its mean
+            earns one conversion or none, and costs its price, drawn uniformly around its mean
             (default for counts of conversions, only for them). ``"empirical"``: a row of the arm's
             log, reward and cost together (default for logs, only for them).
-        start: ``"file"``: policies that learn by sums start from what the file has counted of each
-            arm (as :func:`~jaxbandits.policies.experienced`); ``"nothing"``: they know nothing of it.
+        start: ``"file"``: policies that learn by sums start from the file's counts for each arm
+            (as :func:`~jaxbandits.policies.experienced`); ``"nothing"``: they start without data.
         growth: an arm sells at most so many times what it sold in the file, in the time that goes
             with the money: n_k pulls for S of money there are up to growth · n_k · B / S pulls
-            here. A log has growth times its requests, of all arms together. Sold out, an arm closes
-            for everybody; the regret is against what can be bought. Default 2, of a log 1;
-            ``"none"``: as many as are bought. Not where a file has means only, or a policy pulls
+            here. A log has growth times its requests, of all arms together. An arm that is sold out
+            closes for all policies; the regret is against what can be bought. Default 2, for a log
+            1; ``"none"``: no limit. Not for a file of means only, or for a policy that pulls
             several arms at once.
-        decide: ``"daily"`` (or as often as the file's rows say) or ``"per-click"``: when policies see
-            what came of their choices (:class:`~jaxbandits.policies.InBatches`). Default: daily where
-            a file of counts has days, unless that takes long to play.
+        decide: ``"daily"`` (or as often as the file has rows) or ``"per-click"``: when policies see
+            their outcomes (:class:`~jaxbandits.policies.InBatches`). Default: daily if a file of
+            counts has days, unless that takes long to simulate.
         last_pull: the pull that exceeds the budget ``"counts"`` or ``"forfeits"`` its reward.
         marks: at how many equally spaced shares of the budget to record the regret, or the shares,
             ending in 1.
         columns, drop, wide, decimal, encoding:
             as in :func:`~jaxbandits.apps.comparison.read_arms`; left out with a table.
-        cost_cv: coefficient of variation of one pull's cost; default what its days say, else 0.5.
+        cost_cv: coefficient of variation of one pull's cost; default from its days, else 0.5.
         progress: show a bar on stderr.
 
     Returns:

@@ -1,4 +1,4 @@
-"""How sure a file is of its arms' means: intervals of rates, of costs, and of cost per result."""
+"""Intervals for the means of a file's arms: rates, costs, and cost per result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def wilson(successes: float, trials: float) -> Estimate:
 
 
 def ratio_estimate(above: FloatArray, below: FloatArray) -> Estimate:
-    """Σaᵢ/Σbᵢ over n ≥ 3 rows: r ± t·√(n/(n−1)·Σ(aᵢ − r·bᵢ)²)/Σbᵢ, at least 0; b = 1: a mean."""
+    """r = Σa/Σb over n ≥ 3 rows or days, at least 0: r ± t·√(n/(n−1)·Σ(a − r·b)²)/Σb."""
     n, whole = len(above), math.fsum(below)
     if whole <= 0:
         return _alone(math.inf if math.fsum(above) > 0 else math.nan)
@@ -48,7 +48,7 @@ def _alone(value: float) -> Estimate:
 
 
 def estimates(instance: Instance) -> list[tuple[Estimate, Estimate, Estimate]]:
-    """Of each arm: reward per pull, cost per pull, cost per reward; as in the file, without prior.
+    """Reward per pull, cost per pull and cost per reward of each arm, from the file, no prior.
 
     ``low`` and ``high`` are NaN where the file cannot say (totals alone tell nothing of a cost's
     spread).
@@ -80,7 +80,7 @@ def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimat
 
 
 def interval_names(instance: Instance) -> list[str]:
-    """Which intervals :func:`estimates` has."""
+    """The names of the intervals that :func:`estimates` computes."""
     evidence = instance.evidence
     if evidence.clicks is None:
         return []

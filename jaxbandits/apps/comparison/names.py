@@ -1,4 +1,4 @@
-"""What the command calls policies, by the class that it stands for; jax is not needed to know them."""
+"""The command's names of policies and their classes, without importing jax."""
 
 from __future__ import annotations
 

@@ -6,13 +6,13 @@ import math
 
 
 def amount(value: float) -> str:
-    """A mean number of results or pulls: three digits that count."""
+    """A mean number of results or pulls, with three significant digits."""
     size = abs(value)
     return f"{value:,.{0 if size >= 100 or size == 0 else 1 if size >= 1 else 2}f}"
 
 
 def count(value: float) -> str:
-    """A number of clicks or conversions: whole, or else with two decimals."""
+    """A number of clicks or conversions: an integer, or with two decimals."""
     return f"{value:,.{0 if float(value).is_integer() else 2}f}"
 
 
@@ -27,14 +27,14 @@ def money(value: float, unit: str = "", cents: bool = True) -> str:
 
 
 def plus_minus(value: float, half: float) -> str:
-    """``12.34 ± 0.56``, two digits of the half width; without one the value alone."""
+    """``12.34 ± 0.56``, with two digits of the half width; without a half width only the value."""
     if math.isnan(half):
         return f"{value:,.5g}"
     return f"{value:,.{_digits(half)}f} ± {half:,.{_digits(half)}f}"
 
 
 def interval(value: float, low: float, high: float) -> str:
-    """``+12.3 (−0.4 to +25.1)``, as many decimals as show two digits of half its width."""
+    """``+12.3 (−0.4 to +25.1)``, with enough decimals for two digits of half the width."""
     if math.isnan(low):
         return f"{value:+,.{_digits(abs(value) / 10)}f}".replace("-", "−")
     form = f"+,.{_digits((high - low) / 2)}f"

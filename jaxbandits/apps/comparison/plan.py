@@ -1,4 +1,4 @@
-"""What a comparison plays: the file, its worlds, what may be spent, and the policies."""
+"""What a comparison simulates: the file, its worlds, the budget and the policies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jaxbandits.environments.table import RequestTable
 from jaxbandits.tools import Settings, mark_shares, positive_number, refuse_misfit
 
 POLICIES: Mapping[str, type[Policy]] = {name: getattr(p, of) for name, of in NAMES.items()}
-"""What ``compare --policies`` calls the policies for a total budget: class by name."""
+"""The policies for a total budget by their names in ``compare --policies``."""
 
 _MOST_VALUES = 1 << 29  # float64 in one labelled result
 _NOTHING = 1e-9  # of a budget, in a linear program
@@ -42,7 +42,7 @@ World = FiniteArms | RequestTable
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Supply:
-    """What is for sale while the budget is spent: in twice the file's money, twice its time."""
+    """What is for sale during a run, which lasts twice the file's time for twice its money."""
 
     growth: float | None  # how many times what it sold in the file an arm sells; None: no limit
     reason: str = ""  # in that case the reason, unless it was asked for
@@ -65,7 +65,7 @@ class Supply:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Spending:
-    """What may be spent of each instance's money, in the file's units, and where that is recorded."""
+    """The budget of each instance in the file's units, and when regret is recorded."""
 
     budget: float
     last_pull: str
@@ -73,16 +73,16 @@ class Spending:
     supply: Supply = Supply(None)
 
     def price(self, cost: np.ndarray, row: int) -> np.ndarray:
-        """What a pull takes of the scarcer of money and requests, in money: reward over it ranks."""
+        """The price of a pull in the scarcer of money and requests; reward over it ranks arms."""
         requests = self.supply.requests
         return np.maximum(cost, self.budget / requests[row] if requests else 0.0)
 
     def pulls(self, instance: Instance, row: int) -> float:
-        """How many pulls the budget pays for, about, if spread over all arms."""
+        """About how many pulls the budget pays for if spread over all arms."""
         return self.budget / float(self.price(np.asarray(instance.mean_cost.mean()), row))
 
     def best_split(self, reward: np.ndarray, cost: np.ndarray, row: int) -> np.ndarray:
-        """The pulls of each arm that bring most by these means: a linear program."""
+        """The pulls of each arm that earn most at these means, by a linear program."""
         use = cost[None] / self.budget
         if self.supply.requests:
             use = np.concatenate([use, np.full((1, len(reward)), 1 / self.supply.requests[row])])
@@ -107,13 +107,13 @@ class Spending:
         return np.where(solved.x > _NOTHING, solved.x, 0.0) / size
 
     def scaled_budgets(self, instances: Sequence[Instance]) -> np.ndarray:
-        """The budget over each instance's bound of the cost, ``[instance]``."""
+        """The budget divided by each instance's bound of the cost, ``[instance]``."""
         return self.budget / np.array([instance.cost_bound for instance in instances])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Worlds:
-    """Where the policies play: what a pull looks like, and whose means it has."""
+    """The simulated environments: the outcomes of a pull, and where the means come from."""
 
     noise: str
     seed: int
@@ -121,7 +121,7 @@ class Worlds:
     why_given: str | None  # in that case the reason
 
     def arms(self, table: ArmsTable, runs: Sequence[int]) -> World:
-        """The arms of all instances; a row is one of them and, if means are drawn, a run."""
+        """The arms of all instances; a row is an instance or, if means are drawn, one run of it."""
         if self.posterior is None:
             return worlds.finite_arms(table.instances)
         pairs = enumerate(self.posterior.instances)
@@ -132,7 +132,7 @@ class Worlds:
 
 
 def histories(table: ArmsTable, rows: Sequence[int], width: int) -> p.History:
-    """What the file has counted of these instances' arms, ``[instance, K]``, over the bounds."""
+    """The file's counts of these instances' arms, ``[instance, K]``, divided by the bounds."""
     pulls, reward, cost = np.zeros((3, len(table.instances), width))
     for row, instance in enumerate(table.instances):
         counted: Any = instance.evidence
@@ -163,7 +163,7 @@ class Played:
     def of_instances(
         self, rows: Sequence[int], spec: FiniteSpec, table: ArmsTable
     ) -> list[Settings]:
-        """The policies for these rows of the table, whose bounds are the units of their history."""
+        """The policies for these rows of the table, with histories in units of the rows' bounds."""
         every = [settings.of_instances(rows, spec.arms) for settings in self.policies]
         if "file" in self.starts:
             counted = histories(table, rows, spec.arms)
@@ -220,7 +220,7 @@ def prepare(
     policies: Policy | Sequence[Policy],
     **options: Any,
 ) -> ComparisonPlan:
-    """Read, check and lay out a comparison for :func:`~jaxbandits.compare`; nothing is compiled.
+    """Read and check a comparison and lay out its runs, for :func:`run_plan`; compiles nothing.
 
     Args and errors are those of :func:`~jaxbandits.compare`.
 
@@ -241,7 +241,7 @@ def prepare(
     candidates = tuple(policies) if isinstance(policies, (list, tuple)) else (policies,)
     fits = [isinstance(x, Policy) and issubclass(FiniteSpec, x.plays) for x in candidates]
     if not fits or not all(fits):
-        must = "a policy or a list of them: instances for finitely many arms, as OmegaUCB()"
+        must = "a policy for finitely many arms, such as OmegaUCB(), or a list of them"
         raise bad("policies", policies, must)
     table, world = _table_and_worlds(_read(arms, request), request)
     spending = _spending(table, budget, tuple(shares.tolist()), request, candidates)
@@ -288,7 +288,9 @@ def _table_and_worlds(table: ArmsTable, request: Request) -> tuple[ArmsTable, Wo
     is_log, whole = table.kind == "log", table.kind == "counts" and counts_conversions(table)
     noise = request.noise or ("empirical" if is_log else "clicks" if whole else "bernoulli")
     if noise == "clicks" and not whole:
-        must = "'bernoulli' for this file: only counts of conversions say what one click may bring"
+        must = (
+            "'bernoulli' for this file: only counts of conversions determine what a click can earn"
+        )
         raise bad("noise", noise, must)
     if noise == "empirical" and not is_log:
         must = f"'bernoulli' for a file of {table.kind}: only a log has rows to resample"
@@ -354,7 +356,7 @@ def _day(table: ArmsTable, request: Request, work: float) -> tuple[tuple[int, ..
     if request.decide == "per-click" or not has_days:
         return (), ""
     if request.decide is None and work > _MOST_DAILY:
-        return (), "as if one decided click by click, which is faster to play (--decide daily)"
+        return (), "as if deciding click by click, which is faster to simulate (--decide daily)"
     return tuple(max(1, round(float(np.sum(x.clicks)) / x.days)) for x in evidence), ""
 
 
@@ -367,7 +369,7 @@ def _lineup(policies: Sequence[Policy], table: ArmsTable) -> Played:
         settings = dataclasses.replace(settings, name=name_of.get(type(policy), ""))
         for number, label in enumerate(settings.labels):
             if label in records:
-                raise bad("policies", label, "given once: a setting with this label is there")
+                raise bad("policies", label, "given once: another setting has this label")
             records[label] = settings.record(number)
         checked.append(settings)
     widths = [len(instance.arms) for instance in table.instances]
@@ -394,14 +396,14 @@ MIXTURE = "the file's best mixture"
 
 
 def file_means(table: ArmsTable, world: Worlds) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean reward and cost per pull by the file, ``[K]`` each; pooled where drawn."""
+    """Mean reward and cost per pull from the file, ``[K]`` each; pooled if means are drawn."""
     if world.posterior is None:
         return [(instance.mean_reward, instance.mean_cost) for instance in table.instances]
     return [posterior.means() for posterior in world.posterior.instances]
 
 
 def with_splits(plan: ComparisonPlan) -> ComparisonPlan:
-    """The same comparison of fixed splits of pulls that the file knows.
+    """The same comparison for fixed splits of the budget computed from the file.
 
     Those seen in the file; 1/cost for equal money on average; the best arm alone, unless it may be
     sold out; and the mixture that brings most by the file, where that is more than one arm.
@@ -439,7 +441,7 @@ _TABLE_BYTES, _RUNS_AT_ONCE = 1 << 26, 250  # of a block, where every run has me
 
 
 def block_size(plan: ComparisonPlan) -> int:
-    """How many runs are played in one call, so that their exact accounts fit in memory.
+    """How many runs to simulate in one call, so that their exact accounts fit in memory.
 
     Where means are drawn, every run is a row of the environment's tables, whose shape is part of
     the compiled program: so all blocks have one size, and the last one plays some runs of the one

@@ -1,4 +1,4 @@
-"""What a comparison says: its Dataset as Markdown, for terminal and page, and the files beside it."""
+"""A comparison as Markdown, for the terminal and ``report.html``, and the files beside it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EVERY = 2000  # rows of a table on the page, so that it opens at once
 
 
 def markdown(answer: Answer, rows: int = 12) -> str:
-    """An answer as Markdown, with so many rows of each table: what comes first is the answer.
+    """An answer as Markdown, the conclusion first, with at most so many rows per table.
 
     Example:
         >>> from jaxbandits.apps.comparison import answer_of, markdown
@@ -43,14 +43,16 @@ def markdown(answer: Answer, rows: int = 12) -> str:
     if not several or rows > len(data["instance"]) * len(data["arm"]):
         parts.append(_markdown_table(_arms(answer), rows, "arms.csv"))
     notes = [*_assumptions(plan), *_read(plan), *comparison.notes]
-    last = ["## What was assumed, and read", "\n".join(f"* {note}" for note in notes)]
+    last = ["## Assumptions and input", "\n".join(f"* {note}" for note in notes)]
     return _joined([*parts, *_of_settings(comparison, rows), *last])
 
 
 def _of_settings(comparison: Comparison, rows: int) -> list[str]:
     """The ranking and its limits."""
     runs = comparison.plan.runs
-    said = f"± is the 95 % interval of {count_of(runs, 'run')}; clear: the interval leaves out 0, all at once; "
+    said = (
+        f"± is the 95 % interval of {count_of(runs, 'run')}; clear: the joint interval excludes 0; "
+    )
     said += invisible(runs, "replicate").removesuffix(".") + "."
     parts = ["## All settings, ranked", _markdown_table(_ranking(comparison), rows), said]
     return [*parts, *(f"Warning: {text}." for text in comparison.doubts())]
@@ -63,21 +65,21 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def _in_short(answer: Answer) -> str:
-    """What the best setting would have brought."""
+    """What the best setting would have earned."""
     data, table = answer.data, answer.comparison.plan.table
     count, budget = len(table.instances), answer.comparison.plan.spending.budget
     money = f"with {numerals.money(budget, table.cost_unit, cents=False)} to spend"
     if count > 1:
         whole = numerals.money(budget * count, table.cost_unit, cents=False)
         money += f" in each of {count} instances ({whole} in all)"
-    brought = f"{numerals.amount(data['earned'].values[0])} {table.reward_unit}"
+    earned = f"{numerals.amount(data['earned'].values[0])} {table.reward_unit}"
     between, coverage = f"no interval below {FEWEST} runs", data.attrs["coverage"]
     if not math.isnan(coverage):
         of_100 = math.floor(100 * coverage + 1e-9)
         between = f"{_ends(data, 'earned', row=0)} in {of_100} of 100 runs"
     settings = data.attrs["settings"]
     place = f", the most of {settings} settings" if settings > 1 else ""
-    would = f"{answer.setting} would have brought {brought} ({between}){place}"
+    would = f"{answer.setting} would have earned {earned} ({between}){place}"
     return f"In short: {money}, {would}; that is {_than(answer, 1)}."
 
 
@@ -94,17 +96,16 @@ def _than(answer: Answer, row: int) -> str:
 
 
 def _of_mixture(answer: Answer) -> str:
-    """The best split that needs no learner, told as what it is, beside the policy."""
+    """The best split without learning, beside the policy."""
     names = answer.data["row"].values.tolist()
     name = MIXTURE if MIXTURE in names else BEST
     if name not in names or names.index(name) == 1:
         return ""
     row, unit = names.index(name), answer.data.attrs["reward_unit"]
     earned = numerals.amount(answer.data["earned"].values[row])
-    how = " ratios first, each as far as it sells" if name == MIXTURE else ""
-    split = f"A split that needs no learner, {_named(answer, name)} (by the file the best{how})"
-    brings = f"brings {earned} {unit}"
-    return f"{split}, {brings}; {answer.setting} brings {_than(answer, row)}."
+    how = " ratios first, each until it is sold out" if name == MIXTURE else ""
+    split = f"A split without learning, {_named(answer, name)} (the best{how}, by the file)"
+    return f"{split}, earns {earned} {unit}; {answer.setting} earns {_than(answer, row)}."
 
 
 def _named(answer: Answer, name: str) -> str:
@@ -141,9 +142,7 @@ def _against(answer: Answer) -> Table:
         more = f"{numerals.interval(gain, low, high)} ({_signed(at['share'])}{clear})"
         cells = [numerals.amount(float(at["earned"])), more, f"{float(at['better']):.0%} of runs"]
         rows.append([_named(answer, name), *cells])
-    return Table(
-        ("against", data.attrs["reward_unit"], f"{answer.setting} brings more", "in"), rows
-    )
+    return Table(("against", data.attrs["reward_unit"], f"{answer.setting} earns more", "in"), rows)
 
 
 def _signed(share: Any) -> str:
@@ -199,23 +198,23 @@ def _best_ratio(plan: ComparisonPlan, probability: float) -> str:
 
 
 def _assumptions(plan: ComparisonPlan) -> list[str]:
-    """How sure the means are, what a pull was taken to be, what is for sale, how often one decides."""
+    """How certain the means are, what a pull is, what is for sale, how often policies decide."""
     supply, played, pull = plan.spending.supply, plan.played, plan.table.pull_unit
-    sure = f"The file's means are taken as the truth, for {plan.worlds.why_given}."
+    sure = f"The file's means are taken as exact, since {plan.worlds.why_given}."
     if plan.worlds.posterior is not None:
-        sure = "The file's means are estimates: each run draws its true means from what the file leaves open."
+        sure = "The file's means are estimates: each run draws its true means from their posterior."
     budget = numerals.money(plan.spending.budget, plan.table.cost_unit, cents=False)
     times = _range(supply.times, ".3g") if supply.times else ""
-    money = f"{budget} is {times} times the file's money, and so of its time"
-    why = f", for {supply.reason}" if supply.reason else ""
+    money = f"{budget} is {times} times the file's money, and so lasts {times} times as long"
+    why = f", since {supply.reason}" if supply.reason else ""
     sale = f"An arm sells as many {pull}s as are bought, at its mean cost{why}."
     if supply.requests:
         sale = f"There are {_range(supply.requests, ',')} {pull}s ({money}; --growth)."
     elif supply.growth is not None:
         sale = f"{money}, in which an arm sells at most {supply.growth:g} times what it sold (--growth)."
-    decided = f"One decides after every {pull}{played.reason and ', '}{played.reason}."
+    decided = f"Policies decide after every {pull}{played.reason and ', '}{played.reason}."
     if played.day:
-        decided = f"One decides once a day of the file, every {_range(played.day, ',')} {pull}s (--decide)."
+        decided = f"Policies decide once a day of the file, every {_range(played.day, ',')} {pull}s (--decide)."
     return [f"{sure} Noise: {_noise(plan)}.", sale, decided]
 
 
@@ -223,16 +222,16 @@ def _noise(plan: ComparisonPlan) -> str:
     """What a pull looks like, in a sentence without its full stop."""
     unit, pull, worlds = plan.table.reward_unit, plan.table.pull_unit, plan.worlds
     if plan.table.wide and worlds.noise == "empirical":
-        return f"a {pull} is a row of the file, drawn anew, and all arms and policies are asked the same"
+        return f"a {pull} is a row of the file, drawn at random, the same for all arms and policies"
     if worlds.noise == "clicks" and worlds.posterior is not None:
         is_seen = worlds.posterior.cost_cv_from == "days"
-        source = "from day to day in the file" if is_seen else "stated, for counts do not tell it"
+        source = "from day to day in the file" if is_seen else "assumed, as counts do not show it"
         spread = min(worlds.posterior.cost_cv, 1 / math.sqrt(3))
-        return f"a {pull} brings one of the {unit} or none, and its cost varies by {spread:.0%} ({source})"
+        return f"a {pull} earns one of the {unit} or none, and its cost varies by {spread:.0%} ({source})"
     if worlds.noise == "empirical":
-        return f"a {pull} is one of the arm's own rows, drawn anew with its {unit} and its cost"
+        return f"a {pull} is one of the arm's rows, drawn at random with its {unit} and its cost"
     return (
-        f"a {pull} brings its bound or nothing, and costs its bound or nothing: as noisy as can be"
+        f"a {pull} earns its bound or nothing, and costs its bound or nothing: the largest variance"
     )
 
 
@@ -285,8 +284,8 @@ def _read(plan: ComparisonPlan) -> list[str]:
         f"{table.path or 'a table'}: {kinds}"
         + f" ({sizes[0]} to {sizes[-1]} in an instance)" * (count > 1),
         *table.notes,
-        f"a {table.pull_unit} brings {table.reward_unit} (at most {reward}) and takes {table.cost_unit} "
-        f"(at most {cost}); the budget is about {paid}, of which the last one {end}",
+        f"a {table.pull_unit} earns {table.reward_unit} (at most {reward}) and costs {table.cost_unit} "
+        f"(at most {cost}); the budget pays for about {paid}, of which the last one {end}",
         f"{' × '.join(parts)} = {plan.runs * count * len(plan.played.labels):,} runs; seed {plan.worlds.seed}",
     ]
 
@@ -308,7 +307,7 @@ def _range(values: Sequence[float], form: str) -> str:
 
 
 def results_picture(answer: Answer) -> bytes:
-    """What the best setting and the splits bring, against the money spent."""
+    """Plot what the best setting and the splits earn against the money spent."""
     import xarray
 
     comparison, baselines = answer.comparison, answer.baselines
@@ -317,7 +316,7 @@ def results_picture(answer: Answer) -> bytes:
     every = np.concatenate([comparison.accounts.earned[[at]], baselines.accounts.earned])
     estimate = mean(xarray.DataArray(every, dims=("curve", "replicate", "mark")), over="replicate")
     summed = f"sum over {count} instances, " if count > 1 else ""
-    unit = "" if plan.table.cost_unit in ("spent", "cost") else f" [{plan.table.cost_unit}]"
+    unit = "" if plan.table.cost_unit in ("spent", "cost") else f" ({plan.table.cost_unit})"
     figure = tools.line_chart(
         np.asarray(plan.spending.shares) * plan.spending.budget,
         answer.data["row"].values.tolist(),
@@ -333,7 +332,7 @@ def results_picture(answer: Answer) -> bytes:
 
 
 def page_of(text: str, picture: bytes, command: str = "") -> str:
-    """``report.html``: one page that needs nothing else, of the Markdown and the picture."""
+    """``report.html``: the Markdown and the picture in one self-contained page."""
     import jinja2
 
     from jaxbandits import __version__
@@ -369,7 +368,7 @@ def _html(block: str) -> str:
 
 
 def answer_files(answer: Answer, command: str = "") -> dict[str, bytes]:
-    """A table of the arms, all numbers, the picture and the page, by file name."""
+    """The files by name: a table of the arms, all numbers, the picture and the page."""
     picture = results_picture(answer)
     facts = _plain(answer.data.to_dict()) | {"warnings": answer.warnings}
     of_arms = [str(x) for x, y in answer.data.items() if y.dims == ("instance", "arm")]
@@ -399,8 +398,7 @@ def write_report(
     command: str = "",
     about: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write the files of :meth:`Comparison.save`, ``report.html``, ``results.png``, ``arms.csv``
-    and ``answer.json``.
+    """Write the page, picture and tables of an answer and the files of :meth:`Comparison.save`.
 
     Example:
         >>> from jaxbandits.apps.comparison import answer_of, write_report

@@ -1,4 +1,4 @@
-"""What a comparison takes beside arms, budget, policies; :func:`~jaxbandits.compare` explains it."""
+"""Options of a comparison beside arms, budget and policies, see :func:`~jaxbandits.compare`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxbandits.core import bad
 from jaxbandits.tools import positive_number, whole_number
 
 NOISES = ("bernoulli", "clicks", "empirical")
-"""What a pull may look like, see :func:`~jaxbandits.compare`."""
+"""How the outcomes of a pull are drawn, see :func:`~jaxbandits.compare`."""
 READING = ("columns", "decimal", "encoding", "drop", "wide")
 """Arguments of :func:`~jaxbandits.apps.comparison.read_arms`."""
 _WORDS: Mapping[str, Sequence[str]] = {
@@ -49,11 +49,11 @@ class Request:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """Those of :func:`~jaxbandits.apps.comparison.read_arms`, which checks them."""
+        """The options of :func:`~jaxbandits.apps.comparison.read_arms`, which checks them."""
         return {name: getattr(self, name) for name in READING}
 
     def check(self) -> None:
-        """Is there a file that every value suits?
+        """Refuse values that no file could allow.
 
         Raises:
             InputError: there is none.

@@ -1,4 +1,4 @@
-"""From a file's arms to what is played: the posterior of their means, draws from it, a run's arms.
+"""From a file to simulated arms: the posterior of the means, draws from it, arms of a run.
 
 * Conversions x of n clicks: rate θ_k ~ Beta(mκ, (1 − m)κ), x_k ~ Binomial(n_k, θ_k), so θ_k | x_k ~
   Beta(mκ + x_k, (1 − m)κ + n_k − x_k). A value that is no count (revenue), where there are rows day
@@ -46,9 +46,9 @@ from jaxbandits.environments.table import RequestTable, RowOrder
 from jaxbandits.tools import quoted
 
 LARGEST_UNIFORM = 1 - 2.0**-25
-"""What no number of :func:`mean_uniforms` is above."""
+"""The largest possible value of :func:`mean_uniforms`."""
 STATED_COST_CV = 0.5
-"""Coefficient of variation of one click's cost, where neither the file nor the user says one."""
+"""Coefficient of variation of a click's cost if neither the file nor the user gives one."""
 _LEAST_CV, _CENTRAL = 0.01, 0.999
 _LARGEST_SCALED_MEAN = 0.99
 
@@ -56,8 +56,7 @@ _LARGEST_SCALED_MEAN = 0.99
 def mean_uniforms(
     seed: int, instance: int, runs: Sequence[int], draw: np.ndarray, arm: np.ndarray
 ) -> np.ndarray:
-    """Uniforms in (0, 1), odd multiples of 2⁻²⁵, for means of draws ``[n]`` of arms ``[n]``:
-    float64 ``[run, n, 2]``.
+    """Float64 uniforms in (0, 1), odd multiples of 2⁻²⁵, ``[run, n, 2]`` for draws of arms ``[n]``.
 
     The address of a pair is (seed, instance, run, ``Domain.MEANS``, draw, arm): which other
     instances, runs, arms or policies there are changes none.
@@ -73,7 +72,7 @@ def mean_uniforms(
 
 
 class SharedGrid(NamedTuple):
-    """What the arms of a file may share: nodes of a grid, ``[G]``, and their probabilities."""
+    """Parameters shared by the arms of a file: nodes of a grid, ``[G]``, and probabilities."""
 
     weight: FloatArray
     mean: FloatArray  # m
@@ -174,8 +173,7 @@ def _over_arms(term: Callable[..., FloatArray], *of_arms: FloatArray) -> FloatAr
 
 
 def day_to_day_cost_cv(days: Sequence[Daily]) -> float | None:
-    """v = √(Σ n_kd (c_kd / c_k − 1)² / Σ (D_k − 1)), c_kd the cost per click of arm k on day d of
-    D_k.
+    """v = √(Σ n_kd (c_kd / c_k − 1)² / Σ (D_k − 1)), c_kd the cost per click of arm k on day d.
 
     None where no arm has two days with clicks.
     """
@@ -212,7 +210,7 @@ class DrawnMeans:
 
 @dataclass(frozen=True, eq=False)
 class CountPosterior:
-    """Of one instance of a file of counts."""
+    """The posterior of one instance of a file of counts."""
 
     law: str  # of the reward per pull: "beta" or "gamma"
     clicks: FloatArray  # n_k / φ, [K]
@@ -263,7 +261,7 @@ class CountPosterior:
         return np.exp(center + sd * ndtri(_central(arm)))
 
     def largest(self) -> tuple[float, float]:
-        """No draw of a mean reward, and of a mean cost, is above these."""
+        """Upper bounds on every draw of a mean reward and of a mean cost."""
         pool, likely = self.rewards, self.rewards.weight > 0
         # a reward grows with m, so that of each strength only the largest m counts
         pairs = sorted(zip(pool.mean[likely], pool.strength[likely], strict=True))
@@ -274,7 +272,7 @@ class CountPosterior:
         return float(self._reward(m, k, high).max()), float(cost.max())
 
     def draw(self, seed: int, instance: int, runs: Sequence[int]) -> DrawnMeans:
-        """Means of these runs: first what the arms of the file share, then each arm's."""
+        """Draw the means of these runs: first the shared parameters, then each arm's means."""
         arms = np.arange(self.clicks.size)
         uniforms = mean_uniforms(seed, instance, runs, np.zeros_like(arms), arms)
         shared = mean_uniforms(seed, _FILE, runs, np.array([1, 2]), np.array([0, 0]))
@@ -300,7 +298,7 @@ def _node(pool: SharedGrid, uniform: FloatArray) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class LogPosterior:
-    """Of one instance of a log: its rows, for each arm (rewards, costs)."""
+    """The posterior of one instance of a log: its rows, for each arm (rewards, costs)."""
 
     rows: tuple[tuple[FloatArray, FloatArray], ...]
     aligned: bool = False  # a row is one request for all arms
@@ -311,7 +309,7 @@ class LogPosterior:
         return reward, cost
 
     def draw(self, seed: int, instance: int, runs: Sequence[int]) -> DrawnMeans:
-        """Means of these runs, and the weights of the rows behind them."""
+        """Draw the means of these runs, and the weights of the rows from which they come."""
         weights = []
         for arm, (rewards, _) in enumerate(self.rows[: 1 if self.aligned else None]):
             row = np.arange(rewards.size)
@@ -326,7 +324,7 @@ class LogPosterior:
 
 @dataclass(frozen=True, eq=False)
 class FilePosterior:
-    """Of a file: that of each instance, and what it was made with."""
+    """The posterior of a file: one for each instance, and the settings that made it."""
 
     instances: tuple[CountPosterior | LogPosterior, ...]  # in the order of the file
     cost_cv: float  # v, coefficient of variation of one pull's cost; 0 for a log, whose rows say it
@@ -335,17 +333,16 @@ class FilePosterior:
 
 
 def why_no_posterior(table: ArmsTable) -> str | None:
-    """Why the means of this table are taken as they are; None if they need not be."""
+    """Why the means of this table are taken as exact; None if a posterior exists."""
     if any(instance.evidence.clicks is None for instance in table.instances):
-        return "it has means only, and no counts that say how sure they are"
+        return "it has only means, without counts that show how certain they are"
     if table.kind != "log" and not counts_conversions(table) and not _days(table):
-        return f"its {table.reward_unit} are no counts, and there are no rows day by day that say how they vary"
+        return f"its {table.reward_unit} are not counts, and there are no daily rows that show how they vary"
     return None
 
 
 def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterior:
-    """The posterior of the arms' means given the counts of a file for which
-    :func:`why_no_posterior` is None.
+    """The posterior of the arms' means; requires that :func:`why_no_posterior` is None.
 
     ``cost_cv`` is v; None: from day to day, else :data:`STATED_COST_CV`.
     """
@@ -371,7 +368,7 @@ def posterior_of(table: ArmsTable, cost_cv: float | None = None) -> FilePosterio
 
 
 def counts_conversions(table: ArmsTable) -> bool:
-    """Whether every reward is a count of what a pull brings at most once."""
+    """Whether every reward is a count of something that occurs at most once per pull."""
     return all(instance.evidence.whole for instance in table.instances)
 
 
@@ -388,7 +385,7 @@ def scaled_means(
     width: int | None = None,
     means: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean rewards and costs over their bounds, and which arms exist, ``[instance, …, arm]`` each.
+    """Scaled mean rewards and costs, and which arms exist, ``[instance, …, arm]`` each.
 
     ``width`` is the number of columns (that of the widest instance), absent arms have means of one
     half; ``means`` are rewards and costs ``[…, arm]`` of each instance, default those of the file.
@@ -406,8 +403,7 @@ def scaled_means(
 
 
 def finite_arms(instances: Sequence[Instance]) -> FiniteArms:
-    """The arms of some instances in scaled units, padded to the widest: a pull brings its bound or
-    nothing, and costs its bound or nothing. So a file is a world of :func:`~jaxbandits.simulate`.
+    """Bernoulli arms of some instances in scaled units, padded to the widest instance.
 
     Raises:
         InputError: a mean too small to be played: a cost that would never spend the budget.
@@ -425,7 +421,7 @@ def finite_arms(instances: Sequence[Instance]) -> FiniteArms:
     return FiniteArms.bernoulli(reward, cost, present)
 
 
-_SMALL = "mean {0}: below a 2**24th of the bound of the {0}s; so that it cannot be counted"
+_SMALL = "mean {0}: below 2**-24 of the bound of the {0}s, the smallest {0} that can be counted"
 
 
 def _refuse(instances: Sequence[Instance], wrong: np.ndarray, reason: str) -> None:
@@ -445,7 +441,7 @@ def spread_of(cost_cv: float) -> float:
 
 
 def with_bounds(table: ArmsTable, noise: str, posterior: FilePosterior | None) -> ArmsTable:
-    """The table with bounds that hold whatever is drawn.
+    """The table with bounds that no draw exceeds.
 
     A log's are its largest reward and cost. A click brings one conversion at most; a cost is
     bounded by the largest mean of any draw of its instance, with the noise around it.
@@ -523,7 +519,7 @@ def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> Fin
 
 @pytree
 class WeightedRows(RowOrder):
-    """A row drawn each round, with a probability of its own."""
+    """Draws a row in each round; each row has its own probability."""
 
     cumulative: Any = leaf()  # i32[I, N]: P(row <= j) in ticks; 2**24 at the last one
 

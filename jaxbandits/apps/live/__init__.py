@@ -1,4 +1,4 @@
-"""A policy that serves requests, and the file that it does so from."""
+"""A live agent: a policy that serves requests and keeps its state in a file."""
 
 from jaxbandits.apps.live.agent import Agent, Ticket
 from jaxbandits.apps.live.auditing import audit, events, propensities

@@ -1,4 +1,4 @@
-"""A policy that serves requests: any number of threads and processes, one file, budgets that renew.
+"""A live agent: any number of threads and processes, one file, budgets that renew.
 
 Every call is one transaction of SQLite on the agent's file (:mod:`jaxbandits.apps.live.ledger`), so
 it has happened wholly or not at all, and the next call of whatever process goes on from there.
@@ -59,14 +59,14 @@ class Ticket:
 
 
 class Agent:
-    """Requests in flight and budgets that renew, decided as the simulator decides them.
+    """Chooses arms for live requests within renewing budgets, as the simulator does.
 
-    Any number of threads may share an agent, and any number of processes may make one of the same
-    file. Money is whole billionths of the currency, as written: bounds and costs are rounded up,
-    budgets down. An open request is charged what is held for it; while none costs more, no period
-    pays more than it grants. A higher cost is booked all the same, and :meth:`statistics` says by
-    how much the period is overspent. A call raises :class:`Misuse` on arguments that cannot be
-    right and :class:`Broken` where the file cannot be written; then nothing has changed.
+    Any number of threads may share an agent, and any number of processes may open the same file.
+    Money is whole billionths of the currency, as written: bounds and costs are rounded up, budgets
+    down. An open request is charged its reservation; while no request costs more, no period pays
+    more than it grants. A higher cost is booked too, and :meth:`statistics` reports by how much the
+    period is overspent. A call raises :class:`Misuse` for invalid arguments and :class:`Broken` if
+    the file cannot be written; then nothing has changed.
 
     Args:
         policy: any policy for finitely many arms; ``OmegaUCB`` for reward per money, ``PricePacer``
@@ -74,25 +74,26 @@ class Agent:
             request. Inside ``Discounted`` where prices and quality change.
         arms: names, and the most that a request to each can cost, in money; 0 for a free one.
         reward_bound, key: rewards are from 0 to this; ``jax.random.key(seed)``.
-        budgets: see :class:`Budget`; none: nothing is ever refused.
-        context: how many numbers are known of a request; each :meth:`choose` is then given its own.
-        file: where all is kept; None: in memory. With a file that is there the agent goes on.
-            Arguments that differ from those of its last start become the terms; the others stay
-            as :meth:`change` left them.
-        hold: what an open request holds: the ``"bound"`` of its arm, or a quantile of the arm's
-            last thousand costs, such as 0.99: then dear arms are payable for longer, and costs
-            above it may overspend a period (by ``at_risk`` of :meth:`statistics` at most).
-        lost: the charge for a request whose cost nobody knows (:meth:`expire`, :meth:`fail`): the
+        budgets: see :class:`Budget`; none: no request is ever refused.
+        context: the number of context features of a request, which each :meth:`choose` then needs.
+        file: where the state is stored; None: in memory. An existing file is continued. Arguments
+            that differ from those of its last start become the terms; the others stay as
+            :meth:`change` left them.
+        hold: the reservation for an open request: the ``"bound"`` of its arm, or a quantile of the
+            arm's last thousand costs, such as 0.99: then expensive arms stay affordable for
+            longer, and costs above it may overspend a period (by ``at_risk`` of
+            :meth:`statistics` at most).
+        lost: the charge for a request of unknown cost (:meth:`expire`, :meth:`fail`): the
             ``"mean"`` of its arm's costs, or its ``"bound"``.
         breaker: when a failing arm is set aside, see :class:`Breaker`; None: never.
         retention: seconds that events are kept for :func:`events` and :func:`audit`.
         start: when periods of so many seconds begin, in seconds of the clock.
-        clock, tolerance: a function that gives the time; a reading further than so many seconds
-            from what it can be (default: an hour, by :func:`time.monotonic`; for your own clock a
-            week, by the last event) is refused, until :meth:`resume` takes it at its word.
+        clock, tolerance: a function that returns the time; a reading that is off by more than so
+            many seconds (default: an hour, by :func:`time.monotonic`; for your own clock a
+            week, by the last event) is refused until :meth:`resume` accepts it.
         patience: seconds to wait for calls of other processes.
-        sync: wait for the disk after every call. Without it the last calls may be lost when the
-            machine dies, but not when a process does.
+        sync: wait for the disk after every call. Without it the last calls may be lost if the
+            machine crashes, but not if a process does.
 
     Raises:
         InputError: naming the argument, before anything is compiled or written.
@@ -149,7 +150,7 @@ class Agent:
 
     @classmethod
     def load(cls, file: Any, *, policy: Policy | None = None, **options: Any) -> Agent:
-        """The agent of a file that is there, on the terms in it: to show its numbers, say.
+        """Open the agent of an existing file with the terms stored in it, to read its numbers, say.
 
         Args:
             file, policy: its place; needed for a class of your own alone.
@@ -159,7 +160,7 @@ class Agent:
         agent._open(file, None if policy is None else of_one_setting(policy), new=False, **options)
         with agent._transaction(serving=False) as ledger:
             if not ledger.row("SELECT 1 FROM sqlite_master"):
-                raise bad("file", str(file), "a file in which an agent has begun")
+                raise bad("file", str(file), "the file of an agent")
             ledger.load()
         return agent
 
@@ -215,7 +216,9 @@ class Agent:
         """One call: wholly, or not at all."""
         if os.getpid() != self._process:
             has = "a fork has neither its connection nor jax's threads"
-            raise Broken(f"this is an agent of process {self._process}, and {has}; make it anew")
+            raise Broken(
+                f"this is an agent of process {self._process}, and {has}; create a new one"
+            )
         ledger, db = self._ledger, self._ledger.db
         with self._lock:
             try:
@@ -229,7 +232,7 @@ class Agent:
                 yield ledger
                 db.execute("COMMIT" if write else "ROLLBACK")
             except (sqlite3.Error, OSError) as problem:
-                moved = "it was moved or deleted: make the agent anew"
+                moved = "it was moved or deleted: create the agent again"
                 reason = moved if isinstance(problem, OSError) else problem
                 raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
             except InputError as wrong:
@@ -260,7 +263,7 @@ class Agent:
             ledger.load()
             last = json.loads(ledger.row("SELECT arguments FROM terms")["arguments"])
         if wrong := [name for name in _FIXED if arguments[name] != last[name]]:
-            others = f"its terms are others ({', '.join(wrong)})"
+            others = f"its terms differ ({', '.join(wrong)})"
             raise InputError(f"file: {others}; it must be the file of this agent")
         if differing := {name: value for name, value in arguments.items() if value != last[name]}:
             self._change(lambda setup: differing, arguments)
@@ -295,17 +298,17 @@ class Agent:
         request: Any = None,
         context: Any = None,
     ) -> Any:
-        """Decide about a request, or about ``n``: a :class:`Ticket` each.
+        """Choose an arm for a request, or for ``n``; returns a :class:`Ticket` for each.
 
-        None where no arm can serve, or where the policy keeps the money for later requests. An arm
-        serves unless it left, is set aside, or a budget that pays for it cannot pay what it holds,
-        or has no request left.
+        It is None if no arm can serve, or if the policy saves the money for later requests. An arm
+        serves unless it was removed, is set aside, or a budget that pays for it cannot pay its
+        reservation, or has no request left.
 
         Args:
-            n, available: how many (then a list is given); the names that may serve, default all.
-            caller, request: who asks, needed where a budget is ``per="caller"``; a name of yours,
-                for the events.
-            context: what is known of the request, as many numbers as the agent was made for.
+            n, available: how many (then a list is returned); names that may serve, default all.
+            caller, request: the caller's name, required if a budget is ``per="caller"``; your
+                name of the request, for the events.
+            context: the request's context, as many numbers as the agent was made for.
         """
         names = None if available is None else list(available)
         conditions: dict[str, Any] = {"available": names, "caller": caller}
@@ -321,16 +324,15 @@ class Agent:
         return tickets[0] if n is None else tickets
 
     def learn(self, ticket: Ticket | int, *, reward: Any = None, cost: Any) -> None:
-        """The outcome of a request, once for each, in any order; money that was held and not spent
-        is free again.
+        """Report the outcome of a request, once, in any order; unspent reserved money is released.
 
-        It is booked in the period of the decision, also where the request was given up
-        (:meth:`expire`); then its reward is learnt unless the request was learnt as a failure. A
-        cost above the arm's bound is booked and learnt.
+        It is booked in the period of the decision, even if the request expired (:meth:`expire`);
+        then its reward is learned unless the request was learned as a failure. A cost above the
+        arm's bound is booked and learned.
 
         Args:
             ticket, cost: or its id; money, at least 0: a number, a ``Decimal`` or its text.
-            reward: from 0 to ``reward_bound``; None where it is not known, and not learnt.
+            reward: from 0 to ``reward_bound``; None if unknown, and then not learned.
 
         Raises:
             Settled: the request was settled before.
@@ -338,22 +340,21 @@ class Agent:
         self._settle("learn", ticket, reward, cost)
 
     def fail(self, ticket: Ticket | int, *, cost: Any = None) -> None:
-        """The request failed: reward 0 is learnt, and its cost, if that is known; the rest is free
-        again.
+        """Report a failed request: reward 0 and its cost, if known, are learned; the rest is freed.
 
-        An arm that fails again and again is set aside (:class:`Breaker`).
+        An arm that fails repeatedly is set aside (:class:`Breaker`).
 
         Args:
-            ticket, cost: or its id; what it cost all the same, 0 if nothing, None where nobody
-                knows: it is charged as ``lost`` says.
+            ticket, cost: or its id; what it cost nevertheless, 0 if nothing, None if unknown: then
+                it is charged by ``lost``.
         """
         self._settle("fail", ticket, 0.0, cost)
 
     def cancel(self, ticket: Ticket | int) -> None:
-        """The request was never sent: nothing is learnt, and what was held for it is free again.
+        """Report a request that was never sent: nothing is learned, reserved money is released.
 
-        One that was sent and failed is for :meth:`fail`; if it is cancelled instead, the failing
-        arm is chosen on.
+        For a request that was sent and failed use :meth:`fail`; otherwise the failing arm would be
+        chosen again.
         """
         self._settle("cancel", ticket)
 
@@ -363,7 +364,7 @@ class Agent:
             request = ledger.find(ticket.id if isinstance(ticket, Ticket) else ticket)
             arm = ledger.setup.names[request["arm"]]
             if isinstance(ticket, Ticket) and (ticket.arm, ticket.time) != (arm, request["time"]):
-                must = f"one of this agent, whose ticket {ticket.id} is another"
+                must = f"one of this agent, whose ticket {ticket.id} is different"
                 raise bad("ticket", ticket, must)
             if reward is not None:
                 is_number = isinstance(reward, (float, Decimal))
@@ -380,18 +381,16 @@ class Agent:
             ledger.settle(self._time(ledger), do, request, reward, cost)
 
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
-        """Give up requests that were decided more than so many seconds ago: they are charged as
-        ``lost`` says.
+        """Stop waiting for requests older than so many seconds, and charge them by ``lost``.
 
-        An answer that comes after all may still be told (:meth:`learn`), until the request is twice
-        as old: then it is forgotten, and an answer is :class:`Settled`.
+        A late answer may still be reported (:meth:`learn`) until the request is twice as old; then
+        it is forgotten, and an answer raises :class:`Settled`.
 
         Args:
-            older_than, failed: seconds; does the policy learn that they failed, and the breaker
-                count them?
+            older_than, failed: seconds; whether the policy and the breaker count them as failures.
 
         Returns:
-            The tickets that are given up now.
+            The tickets that expire now.
         """
         positive_number("older_than", older_than)
         with self._transaction() as ledger:
@@ -411,19 +410,19 @@ class Agent:
     # --- arms and terms ----------------------------------------------------------------------------------------
 
     def change(self, **terms: Any) -> None:
-        """Other terms from now on, all or none; what is not given stays.
+        """Change terms from now on, all of those given or none; the others stay.
 
-        What a period was charged stays with the budget's name; under another name, or with another
-        period, a budget begins with what open requests hold. A policy of the same kind, with other
-        parameters, keeps what was learnt; another kind, or any if a bound is the largest there ever
-        was or there is no more room for arms (4, 8, 16, …), is taught the last outcomes that are
-        kept, fifty thousand at most.
+        The charges of a period stay with the budget's name; under another name, or with another
+        period, a budget begins with the reservations of open requests. A policy of the same kind,
+        with other parameters, keeps what it learned; another kind, or any if a bound is the largest
+        ever or there is no more room for arms (4, 8, 16, …), relearns the last stored outcomes, at
+        most fifty thousand.
 
         Args:
             **terms: ``policy``, ``budgets``, ``hold``, ``lost``, ``breaker`` and ``retention``, as
-                for a new agent; ``arms``: new bounds by name, also of arms that join, or come back
-                with what was learnt of them, and None for each that leaves: it serves no more
-                requests, but those that are open may be answered.
+                for a new agent; ``arms``: new bounds by name, also of arms that join, or return
+                with what was learned about them, and None for each arm to remove: it serves no more
+                requests, but open ones may be answered.
         """
         if wrong := [name for name in terms if name not in _CHANGE]:
             raise Misuse(f"change: {wrong[0]} given; it must be one of {', '.join(_CHANGE)}")
@@ -445,9 +444,9 @@ class Agent:
     # --- money and time ----------------------------------------------------------------------------------------
 
     def left(self, caller: str | None = None) -> dict[str, float]:
-        """What each budget may still spend in this period, by name; below 0 where it is overspent.
+        """What each budget may still spend in this period, by name; below 0 if it is overspent.
 
-        With a ``caller`` also of that caller's budgets; requests, where it is a budget of these.
+        With a ``caller`` that caller's budgets are included; a budget of requests is in requests.
         """
         with self._transaction(write=False) as ledger:
             now, rest = self._reading(ledger), {}
@@ -457,12 +456,12 @@ class Agent:
         return rest
 
     def charged(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """What each budget paid or holds, by its name and by the time at which the period began."""
+        """What each budget has paid or reserved, by its name and the start of the period."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[0]
 
     def overspent(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """By how much periods paid more than their grants, as :meth:`charged` has them."""
+        """By how much periods were overspent, in the form of :meth:`charged`."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[1]
 
@@ -478,8 +477,7 @@ class Agent:
             return list(map(self._ticket, rows))
 
     def statistics(self) -> dict[str, Any]:
-        """The agent's statistics as plain numbers: whole counts of all time, and money of
-        this period.
+        """The agent's statistics as plain numbers: counts of all time, and money of this period.
 
         Of each arm: ``pulls`` (known costs), mean ``reward`` and ``cost`` with standard errors,
         ``open``, ``lost`` and ``failed`` requests, costs ``above`` the bound, the ``bound``, what a

@@ -1,4 +1,4 @@
-"""Reading an agent's file: its events, an audit, how likely each decision was."""
+"""Reading an agent's file: its events, an audit, the probability of each decision."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _reading(file: Any, policy: Policy | None = None) -> Iterator[ServiceLedger]
 
 
 def events(file: Any) -> Iterator[dict[str, Any]]:
-    """All events that an agent's file keeps, in order, whoever writes it now; an InputError of others.
+    """All events stored in an agent's file, in order, even while agents write to it.
 
     Each is a dict: its number ``n``, what happened (``do``: ``choose``, ``learn``, ``fail``,
     ``cancel``, ``expire``, ``forget``, ``clock`` or ``terms``) at ``t``, and the ``id`` of the
@@ -80,7 +80,7 @@ def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[Serv
         copy.restore(text)
         for event in ledger.db.execute(part, (n, end)):
             if event["n"] != n + 1:
-                problems.append(f"events {n + 1} to {event['n'] - 1} are not there")
+                problems.append(f"events {n + 1} to {event['n'] - 1} are missing")
                 break
             n = event["n"]
             if event["do"] == "terms":  # the state after it was kept, and comes next
@@ -95,17 +95,17 @@ def _replayed(ledger: ServiceLedger, problems: list[str]) -> Iterator[tuple[Serv
             if event["do"] == "choose" and (arm, held) != (event["arm"], event["money"]):
                 names = [None if k is None else copy.setup.names[k] for k in (event["arm"], arm)]
                 problems.append(
-                    f"event {n}: {quoted(names[0])} for request {event['id']}, and {quoted(names[1])} comes out; it "
-                    "must be played by the version that wrote it, on the same kind of processor"
+                    f"event {n}: {quoted(names[0])} for request {event['id']}, recomputed as {quoted(names[1])}; it "
+                    "must be audited by the version that wrote it, on the same kind of processor"
                 )
                 break
         else:
             if copy.state() != state_there:
-                problems.append(f"event {n}: the state after it is another one")
+                problems.append(f"event {n}: the state after it differs")
 
 
 def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
-    """Decide again what a file says was decided, from the first state on that is kept.
+    """Recompute all decisions in a file, from the first stored state on, and report differences.
 
     Args:
         file: that of an agent (else an InputError), which may go on meanwhile; nothing is written.
@@ -142,8 +142,7 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
 def propensities(
     file: Any, *, policy: Policy | None = None, samples: int = 1000, seed: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """How likely each decision was when it was made: what an estimate of another policy's value
-    divides by.
+    """The probability of each decision when it was made, for off-policy estimates.
 
     It is exact for policies that draw an arm by its logits (``SoftElim``, ``SoftIndex``, …) or by
     weights (``FixedSplit``). For others, such as ``BudgetedThompson``, it is the share of

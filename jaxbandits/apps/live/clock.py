@@ -1,4 +1,4 @@
-"""The time, and how far a clock is believed; the periods of a place; how many requests are to come."""
+"""The time and checks of a clock, the periods of a time zone, and forecasts of requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRUST = 0.02  # requests that the level is worth before any came
 
 
 class Clock:
-    """Readings that never go back, and a refusal of those that cannot be true.
+    """A clock whose readings never go back; implausible readings are refused.
 
     The system's clock is compared with the time that has passed (:func:`time.monotonic`) since this
     process read it last; a clock of the user's with the last event.
@@ -36,15 +36,15 @@ class Clock:
         self._trust = 0
 
     def reading(self) -> float:
-        """What the clock shows, if that is a time before the year 5138."""
-        shown, may_be = self._source(), "a clock that says seconds, at most 1e11 in size"
+        """The clock's reading, if it is a time before the year 5138."""
+        shown, may_be = self._source(), "a clock that gives seconds, at most 1e11 in size"
         now = shown if type(shown) is float else number("clock", shown, may_be)
         if not abs(now) <= 1e11:
             raise bad("clock", now, may_be)
         return now
 
     def read(self, last: float | None, trust: int) -> float:
-        """The time, never before the ``last`` event of any process.
+        """The time, never earlier than the ``last`` event of any process.
 
         Where ``trust`` has changed somebody took the clock at its word: then any later reading is
         believed.
@@ -58,7 +58,7 @@ class Clock:
                 ahead = now - self._before[0] - (passed - self._before[1])
             if abs(ahead) > self._tolerance:
                 off = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} what it can be"
-                must = f"within {self._tolerance:g} s; if it is right, resume() takes its word"
+                must = f"within {self._tolerance:g} s; if it is right, call resume()"
                 raise Misuse(f"clock: {now:.0f} given, {off}; it must be {must}")
         self._before = now, passed
         return now if last is None else max(now, last)
@@ -73,7 +73,7 @@ def zone_of(argument: str, name: Any) -> ZoneInfo:
 
 
 def period(every: float | str, zone: ZoneInfo, start: float, now: float) -> tuple[float, float]:
-    """(begin, end) of the period in which a time lies: see :class:`Budget`."""
+    """(begin, end) of the period that contains a time, see :class:`Budget`."""
     if not isinstance(every, str):
         number = math.floor((now - start) / every)
         return start + number * every, start + (number + 1) * every
@@ -95,7 +95,7 @@ def period(every: float | str, zone: ZoneInfo, start: float, now: float) -> tupl
 
 
 class Forecast:
-    """How many requests are to come: a table of the hours of a day, times a level.
+    """A forecast of requests: a table of the hours of a day, times a level.
 
     The level is requests that came over those expected; older hours count half as much after a day.
     When an hour is over its entry moves half-way to what came, divided by the level.
@@ -108,7 +108,7 @@ class Forecast:
         self.table = list(table)
 
     def plain(self) -> list[Any]:
-        """Its state as JSON has it, without the requests of the hour that is running."""
+        """The state as plain JSON, without the requests of the current hour."""
         return [self.slot, self._arrivals, self._expected, self.table]
 
     def place(self, now: float) -> float:
@@ -123,7 +123,7 @@ class Forecast:
         return whole + (place - slot) * self.table[rest]
 
     def move(self, slot: int, arrivals: int, now: float) -> None:
-        """Another hour begins; so many requests came in the one that was running."""
+        """Begin another hour, after so many requests in the current one."""
         # The first hour is not whole: nothing is expected of the part that was over
         if self.slot is None:
             self.slot, self._expected = slot, self._until(slot) - self._until(self.place(now))
@@ -139,8 +139,7 @@ class Forecast:
     def ahead(
         self, periods: Sequence[tuple[float, float]], now: float, arrivals: int
     ) -> list[list[int]]:
-        """Requests until the end of each period (begin, end), this one included, and in all of it;
-        at least 1.
+        """Expected requests, at least 1, until the end of each period and in all of it.
 
         ``arrivals`` requests have come in the running hour.
         """

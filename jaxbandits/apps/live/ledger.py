@@ -1,5 +1,4 @@
-"""What the file holds, and what a call reads and writes in it, always inside one transaction of the
-caller.
+"""The tables of an agent's file; a call reads and writes them inside one transaction.
 
 Money is whole billionths. A budget is charged what a request holds until its cost is known, then
 its cost. Every event is a row; the state, which is all other tables, can do without them. From the
@@ -87,7 +86,7 @@ def dumped(x: Any) -> str:
 
 
 def check_format(db: sqlite3.Connection) -> None:
-    """Is it the file of an agent, of this format?"""
+    """Refuse a file that is not an agent's, or has another format."""
     (found,) = db.execute("PRAGMA user_version").fetchone()
     if found != FORMAT:
         others = f"an agent of another version of jaxbandits wrote it, in format {found}"
@@ -95,7 +94,7 @@ def check_format(db: sqlite3.Connection) -> None:
 
 
 class BudgetAccount:
-    """A budget as the ledger keeps it."""
+    """A budget in the ledger."""
 
     def __init__(self, plain: Mapping[str, Any], names: Sequence[str], start: float):
         self.plain, self.name, self.amount = plain, plain["name"], plain["amount"]
@@ -108,7 +107,7 @@ class BudgetAccount:
         self._last = math.inf, -math.inf
 
     def period(self, now: float) -> tuple[float, float]:
-        """(begin, end) of the period in which a time lies."""
+        """(begin, end) of the period that contains a time."""
         if not self._last[0] <= now < self._last[1]:  # it is asked for several times a request
             self._last = period(self.plain["every"], self._zone, self._start, now)
         return self._last
@@ -136,13 +135,13 @@ class Setup:
         self.blank, self.places = packed(blank).tolist(), self.program.situations.places()
 
     def changed(self, change: dict[str, Any], custom: Policy | None) -> Setup:
-        """The set-up after a change of the terms; it has the names of all arms that ever were."""
+        """The set-up after a change of the terms, with the names of all current and former arms."""
         terms, names = self.terms | change, list(self.names)
         names += [name for name in terms["arms"] if name not in names]
         return Setup(terms, names, policy_of(terms["policy"], custom))
 
     def remembers_as(self, old: Setup) -> bool:
-        """Is what was learnt under old terms of use under these?"""
+        """Whether what was learned under old terms is still valid under these."""
         kinds = [(jax.tree.structure(x.policy), x.unit, x.program.states) for x in (self, old)]
         return kinds[0] == kinds[1]
 
@@ -170,22 +169,22 @@ class Setup:
         return Situation(view, np.zeros(room, np.int32))
 
     def total(self, amount: int) -> int:
-        """Money that a budget has, in ticks of the unit, rounded down, as far as a total holds it."""
+        """A budget's money in ticks of the unit, rounded down, and cut to what a total can hold."""
         return max(min(amount * ticks.ONE // self.unit, _LARGEST_TOTAL), -_LARGEST_TOTAL)
 
     def context_bytes(self, context: Any) -> bytes | None:
-        """What is known of a request, checked."""
+        """The context of a request, checked, as bytes."""
         if not (size := self.context_size) and context is None:
             return None
         with contextlib.suppress(TypeError, ValueError), np.errstate(over="ignore"):
             row = np.asarray(context, np.float32)
             if size and row.shape == (size,) and np.isfinite(row).all():
                 return row.tobytes()
-        must = f"the {size} numbers that are known of this request, all finite"
+        must = f"the {size} numbers of this request's context, all finite"
         raise bad("context", context, must if size else "left out: the agent was made without it")
 
     def place(self, name: Any) -> int:
-        """The place of an arm that is there."""
+        """The position of an existing arm."""
         if not isinstance(name, str) or name not in self.terms["arms"]:
             raise bad("arm", name, f"one of {', '.join(self.terms['arms']) or 'none'}")
         return self.names.index(name)
@@ -206,18 +205,18 @@ class ServiceLedger:
         self.service: dict[str, Any]
 
     def row(self, sql: str, *values: Any) -> Any:
-        """The first row of an answer."""
+        """The first row of a query's result."""
         return self.db.execute(sql, values).fetchone()
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
-        """All rows of an answer."""
+        """All rows of a query's result."""
         return self.db.execute(sql, values).fetchall()
 
     def _insert(self, table: str, *row: Any, do: str = "INSERT") -> None:
         self.db.execute(f"{do} INTO {table} VALUES ({_MARKS[: 2 * len(row) - 1]})", row)
 
     def begin(self, setup: Setup, arguments: Mapping[str, Any]) -> None:
-        """Write the tables of a service in which nothing has happened."""
+        """Create the tables of a service without events."""
         for statement in SCHEMA.split(";"):
             self.db.execute(statement)
         self.db.execute(f"PRAGMA user_version = {FORMAT}")
@@ -236,12 +235,12 @@ class ServiceLedger:
         self.is_current()
 
     def is_current(self) -> bool:
-        """Read the service's row; are its terms those of the set-up?"""
+        """Read the service's row; returns whether its terms are those of the set-up."""
         self.service = dict(zip(_SERVICE, self.row("SELECT * FROM service"), strict=True))
         return self.service["version"] == self._version
 
     def load(self) -> None:
-        """Read the terms that hold now."""
+        """Read the terms now in force."""
         terms = json.loads(self.row("SELECT text FROM terms")["text"])
         names = [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")]
         self.setup = Setup(terms, names, policy_of(terms["policy"], self.policy))
@@ -251,7 +250,7 @@ class ServiceLedger:
     # --- money ---------------------------------------------------------------------------------------------------
 
     def accounts(self, caller: str | None) -> list[BudgetAccount]:
-        """Those of all, and where a caller is named those of each caller."""
+        """The shared budgets and, if a caller is named, those per caller."""
         return [x for x in self.setup.accounts if caller is not None or not x.per_caller]
 
     def balance(
@@ -274,7 +273,7 @@ class ServiceLedger:
                 self.db.execute(f"{_BOOK} charged + excluded.charged", row)
 
     def by_period(self, caller: str | None = None) -> tuple[dict[str, dict[float, float]], ...]:
-        """Of each budget what was paid, and what of it above the grant, by the period's begin."""
+        """What each budget paid, and what of it exceeded the grant, by the start of the period."""
         paid: dict[str, dict[float, float]] = {x.name: {} for x in self.accounts(caller)}
         over: dict[str, dict[float, float]] = {name: {} for name in paid}
         of_caller = "SELECT * FROM periods WHERE caller IN ('', ?) ORDER BY begins"
@@ -288,7 +287,7 @@ class ServiceLedger:
     # --- a decision ------------------------------------------------------------------------------------------------
 
     def forecast(self) -> Forecast:
-        """How many requests are to come; not read again while it is the same."""
+        """The forecast of requests, cached until it changes."""
         if self._forecast[0] != (text := self.service["pace"]):
             start = self.setup.terms["start"]
             self._forecast = text, Forecast(start, text and json.loads(text))
@@ -297,8 +296,7 @@ class ServiceLedger:
     def ready(
         self, now: float, available: Sequence[str] | None, caller: str | None
     ) -> tuple[dict[int, float], list[Any], dict[str, tuple[int, int]]]:
-        """From when on each available arm can serve; the rows of all arms; (granted, charged) by
-        budget.
+        """When each available arm can serve; the rows of all arms; (granted, charged) by budget.
 
         An arm is closed while it is set aside, and until every budget renews that pays for it and
         cannot pay what a request holds, or has no request left. One that costs nothing needs no
@@ -315,14 +313,14 @@ class ServiceLedger:
         return times, arms, balances
 
     def renews_at(self, now: float, caller: str | None) -> float | None:
-        """When the first arm can serve; None if one can now, or none is there."""
+        """When the first arm can serve again; None if one can now, or if there is no arm."""
         first = min(self.ready(now, None, caller)[0].values(), default=now)
         return first if first > now else None
 
     def situation(
         self, now: float, available: Sequence[str] | None, caller: str | None, context: bytes | None
     ) -> tuple[np.ndarray | None, set[int], list[Any]]:
-        """What the policy decides in, None where no arm can serve; which can, the rows of all."""
+        """(the policy's input, None if no arm can serve; the arms that can; the rows of all)."""
         setup, service = self.setup, self.service
         if caller is None and (cap := next((x for x in setup.accounts if x.per_caller), None)):
             raise bad("caller", None, f"a name, since {cap.name} is a budget of each caller")
@@ -352,17 +350,19 @@ class ServiceLedger:
     def choose(
         self, now: float, context: bytes | None = None, **conditions: Any
     ) -> dict[str, Any] | None:
-        """Decide, hold, write it down; ``conditions``: ``available``, ``caller``, ``request``."""
+        """Decide, reserve and record; ``conditions``: ``available``, ``caller``, ``request``."""
         setup, service = self.setup, self.service
         if (id := service["round"] + 1) >= setup.policy.most_rounds:
-            raise InputError(f"agent: {id - 1:,} decisions made; a new file must go on")
+            raise InputError(
+                f"agent: {id - 1:,} decisions made, its limit; continue with a new file"
+            )
         caller, request = conditions.get("caller"), None
         situation, ready, arms = self.situation(now, conditions.get("available"), caller, context)
         learnt, k = service["learnt"], -1
         if situation is not None:
             learnt, k = setup.program.choose(learnt, situation)
             if 0 <= k < setup.available.size and k not in ready:
-                must_be = f"it must be open (view.available) in {setup.terms['policy']}"
+                must_be = f"{setup.terms['policy']} must choose an open one (view.available)"
                 raise InputError(f"policy: arm {k} chosen; {must_be}")
         if 0 <= k < len(setup.names):
             held = arms[k]["hold"]
@@ -391,12 +391,12 @@ class ServiceLedger:
     # --- an outcome ------------------------------------------------------------------------------------------------
 
     def find(self, id: Any) -> Any:
-        """A request that may be answered."""
+        """A request whose outcome may still be reported."""
         whole = isinstance(id, (int, np.integer)) and not isinstance(id, bool)
         row = self.row("SELECT * FROM tickets WHERE id = ?", int(id)) if whole else None
         if row is None:
             kind = Settled if whole and 1 <= id <= self.service["round"] else Misuse
-            was = "settled, or given up and forgotten" if kind is Settled else "never given"
+            was = "settled, or expired and forgotten" if kind is Settled else "never issued"
             raise kind(str(bad("ticket", id, f"one that is open; it was {was}")))
         return row
 
@@ -408,8 +408,7 @@ class ServiceLedger:
         reward: float | None = None,
         cost: int | None = None,
     ) -> None:
-        """What became of a request: ``learn``, ``fail``, ``cancel``, ``expire`` (it may be answered
-        yet), ``forget``.
+        """Book an event of a request: ``learn``, ``fail``, ``cancel``, ``expire`` or ``forget``.
 
         A reward of None is not known, and not taught; nor is a reward after the request was taught
         as a failure. Where the cost is not known the arm's mean cost is taught.
@@ -470,7 +469,7 @@ class ServiceLedger:
         return self.row(dear, k, math.floor(above))[0]
 
     def clock(self, now: float) -> None:
-        """It is so late, whatever was believed before."""
+        """Accept this time, whatever the clock showed before."""
         self._record(now, "clock", trust=self.service["trust"] + 1)
 
     # --- what is written down --------------------------------------------------------------------------------------
@@ -485,7 +484,7 @@ class ServiceLedger:
             self._keep(now)
 
     def tidy(self, now: float) -> None:
-        """Before an event: keep a state where the last one is too old; what is older then goes."""
+        """Before an event: store a state if the last is too old, and delete what is older."""
         retention = self.setup.terms["retention"]
         if abs(now - self._tidied) >= retention / 100:
             self._tidied = now
@@ -494,7 +493,7 @@ class ServiceLedger:
                 self._keep(now)
 
     def state(self) -> str:
-        """All that decides what comes, as one text."""
+        """All that future decisions depend on, as one text."""
         sql = "SELECT * FROM periods WHERE budget = ? AND begins = ?"
         now = self.service["now"] or 0.0
         tables = {name: list(map(list, self.rows(f"SELECT * FROM {name}"))) for name in _STATE}
@@ -519,7 +518,7 @@ class ServiceLedger:
             self.db.execute("DELETE FROM periods WHERE caller > '' AND begins < ?", (begins,))
 
     def restore(self, text: str) -> None:
-        """Take over a state, in a database that is empty or was restored before."""
+        """Restore a state into a database that is empty or was restored before."""
         if not self.row("SELECT 1 FROM sqlite_master"):
             self.db.executescript(SCHEMA)
 
@@ -533,7 +532,7 @@ class ServiceLedger:
         self.load()
 
     def replay(self, event: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Let an event happen again."""
+        """Repeat an event."""
         do, now = event["do"], event["t"]
         if do == "choose":
             return self.choose(now, event["context"], **json.loads(event["more"] or "{}"))
@@ -547,13 +546,13 @@ class ServiceLedger:
     # --- other terms -----------------------------------------------------------------------------------------------
 
     def change(self, now: float, setup: Setup, arguments: Mapping[str, Any] | None) -> None:
-        """Other terms from now on; what was charged and learnt stays."""
+        """Change the terms from now on; what was charged and learned stays."""
         old, version, requests = self.setup, self._version + 1, self.rows("SELECT * FROM tickets")
         books = {x.name: (x.per_caller, x.counts) for x in old.accounts}
         for account in setup.accounts:
             kind = account.per_caller, account.counts
             if books.get(account.name, kind) != kind:
-                must = "another name, since it is booked by the per= and of= that it had"
+                must = "another name, since its accounts have the per= and of= that it had"
                 raise bad("budgets", account.name, must)
         for request in requests:  # other budgets may pay for them
             self.charge(request, -request["held"], -1)

@@ -1,4 +1,4 @@
-"""A policy as a service runs it: one compiled function for a decision, one for outcomes.
+"""A policy compiled for a service: one function for a decision, one for outcomes.
 
 The policy's memory is one blob: the leaves of its state as words of 32 bits, one after the other.
 So a call of a compiled function takes and gives one array, whatever the policy remembers.
@@ -81,11 +81,11 @@ def policy_of(text: str, custom: Policy | None) -> Policy:
     try:
         return of_one_setting(part_of(ast.parse(text, mode="eval").body))
     except (ValueError, TypeError, AttributeError, SyntaxError):
-        raise bad("policy", None, f"given: {text} cannot be made again from jb.policies") from None
+        raise bad("policy", None, f"given: {text} cannot be rebuilt from jb.policies") from None
 
 
 def has_value_for_each_arm(policy: Policy) -> bool:
-    """Has a parameter a value for each arm, or for prices told with a context? Then no arm joins."""
+    """Whether a parameter has a value per arm, or per price in a context; then no arm can join."""
     paths = [
         [part.name for part in path]
         for path, leaf in jax.tree_util.tree_leaves_with_path(policy)
@@ -107,7 +107,7 @@ class Words:
 
     @staticmethod
     def of(example: Any) -> Words:
-        """For states like this one, of NumPy."""
+        """The layout for states like this one, of NumPy."""
         leaves, tree = jax.tree.flatten(example)
         return Words(tree, tuple((x.shape, x.dtype.name) for x in leaves))
 
@@ -148,7 +148,7 @@ class Lesson(NamedTuple):
     context: bytes | None  # f32[d]
 
     def words(self) -> bytes:
-        """As the memory notes it."""
+        """The words that the memory stores."""
         return struct.pack("=4i", *self[:4]) + (self.context or b"")
 
 
@@ -194,8 +194,7 @@ def _compiled(tree: Any, states: Words, situations: Words, d: int) -> tuple[Any,
 
 
 class Program:
-    """A policy of one setting, compiled for situations like this one, of which ``d`` numbers are
-    known.
+    """A policy of one setting, compiled for situations like this, with ``d`` context numbers.
 
     Its memory is the words of its state, and after them the last outcomes, which are noted only:
     the next decision learns them first, in one call.
@@ -217,12 +216,12 @@ class Program:
             self._choose, self._learn = compiled(tree, self.states, self.situations, d)
             self.choose(self.first, packed(situation))
         except Exception as problem:  # whatever a policy meets that asks for what no service has
-            may_be = "one that serves: an index policy such as OmegaUCB(), or a pacer with budgets"
+            may_be = "one for requests: an index policy such as OmegaUCB(), or a pacer with budgets"
             raise bad("policy", name, f"{may_be} ({brief(problem, 90)})") from None
         self.learnt(self.first + bytes(4 * (4 + d)))
 
     def choose(self, memory: bytes, situation: np.ndarray) -> tuple[bytes, int]:
-        """What the policy remembers after a decision in a situation of these words, and the arm."""
+        """The policy's memory after a decision in the situation of these words, and the arm."""
         noted, row = len(memory) - len(self.first), 4 * (4 + self._d)
         head, room = (noted // row).to_bytes(4, sys.byteorder), bytes(_MOST_NOTED * row - noted)
         words = b"".join((head, memory, room, situation.tobytes()))
@@ -230,13 +229,13 @@ class Program:
         return after[1:].tobytes(), int(after[0])
 
     def noted(self, memory: bytes, lesson: Lesson) -> bytes:
-        """The memory with one outcome more."""
+        """The memory with one more outcome noted."""
         memory += lesson.words()
         is_full = len(memory) - len(self.first) == _MOST_NOTED * 4 * (4 + self._d)
         return self.learnt(memory) if is_full else memory
 
     def learnt(self, memory: bytes, at_once: int = _MOST_NOTED) -> bytes:
-        """The memory after the outcomes that are noted in it, one after the other."""
+        """The memory after learning the outcomes noted in it, one by one."""
         words, noted = memory[: len(self.first)], memory[len(self.first) :]
         row = 4 * (4 + self._d)
         for at in range(0, len(noted), at_once * row):
@@ -248,5 +247,5 @@ class Program:
         return words
 
     def state(self, memory: bytes) -> Any:
-        """What it remembers, as the policy knows it, in arrays of NumPy."""
+        """The policy's state in NumPy arrays."""
         return self.states.split(np.frombuffer(self.learnt(memory), np.int32))

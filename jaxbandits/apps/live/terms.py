@@ -1,4 +1,4 @@
-"""The terms of an agent, checked, as JSON has them: money, budgets, the breaker."""
+"""The terms of an agent, checked, as plain JSON: money, budgets, the breaker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MONEY = decimal.Context(prec=60)
 
 
 def billionths(argument: str, value: Any, down: bool = False, largest: int = LARGEST_COST) -> int:
-    """Money as it is written (floats by ``repr``), rounded up, or ``down``, to whole billionths."""
+    """Money in whole billionths, as written (floats by ``repr``), rounded up or ``down``."""
     try:
         if type(value) is float:  # most are
             amount = Decimal(repr(value))
@@ -40,7 +40,7 @@ def billionths(argument: str, value: Any, down: bool = False, largest: int = LAR
 
 
 def in_currency(amount: int) -> float:
-    """Whole billionths as the float that is written so."""
+    """Whole billionths as the float that prints the same amount."""
     return amount / BILLION
 
 
@@ -48,7 +48,7 @@ def in_currency(amount: int) -> float:
 
 
 def check_name(argument: str, value: Any, may_be: str = "a name, as text") -> None:
-    """Is it text, and not empty?"""
+    """Refuse what is not text, or empty."""
     refuse(argument, value, not isinstance(value, str) or not value, may_be)
 
 
@@ -61,7 +61,7 @@ def path_of(argument: str, value: Any) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """An amount of money, or a number of requests, that renews; what is left of it is lost.
+    """An amount of money, or a number of requests, that renews; unused amounts expire.
 
     Attributes:
         amount: what each period grants, in the money of the arms' bounds; a number, a ``Decimal``
@@ -93,7 +93,7 @@ class Budget:
     of: str = "money"
 
     def plain(self, arms: Iterable[str]) -> dict[str, Any]:
-        """As JSON has it, checked for these arms; the amount in whole billionths."""
+        """The budget as plain JSON, checked for these arms, with the amount in whole billionths."""
 
         def must(field: str, holds: bool, may_be: str) -> None:
             refuse(f"{self.name}.{field}", getattr(self, field), not holds, may_be)
@@ -120,7 +120,7 @@ class Budget:
 
 @dataclasses.dataclass(frozen=True)
 class Breaker:
-    """When an arm is set aside: after so many failures in a row, for a pause.
+    """Sets an arm aside for a pause after so many failures in a row.
 
     Then one request tries it. Where that fails too the next pause is three times as long. A success
     brings the arm back.
@@ -142,7 +142,7 @@ class Breaker:
     longest: float = 4 * 3600.0
 
     def plain(self) -> dict[str, Any]:
-        """As JSON has it, checked."""
+        """The breaker as plain JSON, checked."""
         return {
             "failures": whole_number("breaker.failures", self.failures, 1),
             "pause": positive_number("breaker.pause", self.pause),
@@ -155,7 +155,7 @@ class Breaker:
 
 
 def checked_terms(arguments: Mapping[str, Any], arms: Iterable[str]) -> dict[str, Any]:
-    """The arguments of an agent, checked and as JSON has them; budgets may be for these ``arms``."""
+    """The arguments of an agent as plain JSON, checked; budgets may name these ``arms``."""
     terms = dict(arguments)
     for name, value in arguments.items():
         if name == "policy":

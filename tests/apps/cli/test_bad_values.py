@@ -32,7 +32,7 @@ COMMANDS: list[tuple[str, str]] = [
     (f"{ARMS} budget_ucb", "BudgetUCB: missing a required argument: 'min_cost'"),
     (f"{ARMS} bts --out arms.csv", "--out: 'arms.csv' given; it must be a folder"),
     (f"{COMPARE} --budget 1 --wide=1", "--wide: ignored explicit argument"),
-    (f"{COMPARE} --budget 1 x", "x: not expected here"),
+    (f"{COMPARE} --budget 1 x", "x: unknown argument"),
     ("read", "FILE"),
     ("read arms.csv --drop=--", "drop: "),
     ("", "a command is required"),

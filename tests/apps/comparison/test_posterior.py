@@ -246,7 +246,7 @@ def test_an_instance_may_come_twice_with_other_runs() -> None:
     (task,) = setup.lay_out(OmegaUCB(), arms, budget, replicates=runs, **options).tasks
     addressed = lane_words(task.root, np.full(4, 4), runs.ravel(), Domain.WORLD)
     assert np.array_equal(task.lanes(np.arange(4)).world_key, addressed)
-    with pytest.raises(InputError, match="comes twice; it must be given once"):
+    with pytest.raises(InputError, match="is given twice; each must be given once"):
         setup.lay_out(OmegaUCB(), arms, budget, replicates=runs[:, :1] * 0, **options)
 
 

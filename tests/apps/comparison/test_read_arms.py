@@ -83,7 +83,7 @@ def test_a_frame_is_read_as_its_file(tmp_path: Path) -> None:
     assert totals(read_arms(log)) == {"a": (2, 2, 2.5), "b": (2, 1, 3)}
     scores = pd.DataFrame({"a": [1, 0], "a_cost": [1.234, 2], "b": [0.5, 1], "b_cost": [3.0, 4]})
     assert totals(read_arms(scores, wide=True))["a"] == (2, 1, 3.234)
-    with pytest.raises(InputError, match="data frame: which column is what"):
+    with pytest.raises(InputError, match="data frame: the columns are not known"):
         read_arms(log.rename(columns={"cost": "paid"}))
 
 
@@ -120,8 +120,8 @@ def test_arms_that_cannot_be_played_are_kept_out_or_refused(tmp_path: Path) -> N
     table = read(tmp_path, HEAD + "a,10,5,1\nb,0,3,0\nc,9,0,2\nd,10,4,0\ne,5,1,1\n", drop=["e"])
     assert table.instances[0].arms == ("a", "d")
     assert [note for note in table.notes if "out" in note] == [
-        "kept out, no clicks: 'b' (line 3)",
-        "kept out, it cost nothing: 'c' (line 4)",
+        "left out, no clicks: 'b' (line 3)",
+        "left out, it cost nothing: 'c' (line 4)",
     ]
     for text, message in (
         ("", "no line has several cells"),
