@@ -152,18 +152,8 @@ def simulate(
     result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=3)
-    ready = layout.tasks[0].constraint
-    if (
-        getattr(ready, "resources", None) is None
-        and limits.ends_before_its_clock(ready) is not None
-    ):
-        # Lanes ended by what the clock does not measure: the benchmark of their regret stands still
-        # with it.
-        is_early = result.ledger["clock"][..., -1] < ticks.join(ready.end())[:, None]
-        if early := int(((result.ended == ready.ends_with) & is_early).sum()):
-            ended = f"{early} of {is_early.size} lanes ended by {type(ready).__name__}.ended before their clock did"
-            see = "their regret means nothing; use result.rounds and result.spent"
-            warnings.warn(f"{ended}: {see}", stacklevel=3)
+    if (early := _ended_early(result, layout.tasks[0].constraint)) is not None:
+        warnings.warn(early, stacklevel=3)
     return result
 
 

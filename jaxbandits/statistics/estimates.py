@@ -232,10 +232,6 @@ def doubt_lines(doubts: Sequence[Doubt]) -> tuple[str, ...]:
 
 def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95) -> list[Doubt]:
     """All reasons to doubt the interval of a mean, from ``[stratum, unit, place]``."""
-    # Few units are 10 or fewer beyond one in each stratum; and two in each of several strata, where
-    # a skewed law cannot be told from a symmetric one. A tail is heavy if the top 2 % of the units
-    # carry more than half of the mean. One unit decides if without it the mean moves by more than
-    # the interval that is left.
     strata, count, places = values.shape
     number, units = strata * count, units_of(over)
     top, sample = math.ceil(TOP * number), f"{number:,} {units}"
@@ -248,7 +244,7 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     remedy = "show no skewness, which the interval then ignores; take 3 or more"
     if is_small:
         remedy = f"are too few for an interval with its stated coverage; take {FEW + 1} or more"
-    carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
+    # Heavy tail: the top 2 % of the units carry more than half of the mean.
     heavy = np.where((share > HALF) & (number > 1), share, 0.0)
     carry = f"of {sample} {'carry' if top > 1 else 'carries'}"
     will_move = f"of this {statistic}: more {units} will move it"
@@ -258,15 +254,8 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     # Skewed: the sample, beyond what few units show, and still its mean.
     of_sample = skew * math.sqrt(number)
     skewed = (of_sample > _SKEWED * number / (number + 2.5)) & (skew > _SKEWED_MEAN)
-    alone = f"without one of the {units} the {statistic} would move by more than the whole width of its interval"
+    odd = np.where(skewed, of_sample, 0.0)
     skew_text = f"over {sample}: an interval of the {statistic} may miss more often than stated"
-
-    def carried(at: int) -> str:
-        return f"{top} {carry} {share[at]:.0%} of this {statistic}: more {units} will move it"
-
-    # A doubt has a size at each place, 0 where there is none; its text is made for the worst place
-    # only.
-    few, odd = np.full(places, float(is_small or pairs)), np.where(skewed, of_sample, 0.0)
     return [
         Doubt("few units", few, lambda at: f"{unit_text} {remedy}"),
         Doubt("heavy tail", heavy, lambda at: f"{top} {carry} {share[at]:.0%} {will_move}"),

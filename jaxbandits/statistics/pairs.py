@@ -162,8 +162,11 @@ def runs_needed(
     t = critical_value((1 - level) / 2, freedom)
     beyond, half = (error * reach(t, side) for side in (-skew, skew))
 
-    def sample_size(difference: np.ndarray) -> np.ndarray:
-        """The least n ≥ 2 with the power, by bisection."""
+    def has_power(difference: np.ndarray, n: np.ndarray) -> np.ndarray:
+        then, shrunk = freedom / (now - 1) * (n - 1), np.sqrt(now / n)
+        apart = reach(critical_value((1 - level) / 2, then), skew * shrunk)
+        apart = (apart - t_quantile(1 - power, then)) * error
+        return (difference > 0) & (apart * shrunk <= difference)
 
     ends = size, size + beyond, np.maximum(size - half, 0)
     needed, least, most = (_least_number(partial(has_power, x), x.shape) for x in ends)

@@ -356,27 +356,7 @@ class SweepPlan:
 
 def make_plan(spec: Sweep, platform: str | None = None) -> SweepPlan:
     """Check everything and divide the work into blocks, for this kind of device (default jax's)."""
-    if not isinstance(spec, Sweep):
-        raise bad("spec", spec, "a jaxbandits.Sweep")
-    whole_number("seed", spec.seed, 0, 2**32 - 1, "2**32 - 1")
-    whole_number("replicates", spec.replicates, 1)
-    positive_number("block_seconds", spec.block_seconds)
-    one_of("over", spec.over, ("replicate", "instance"))
-    _check_line("title", spec.title or "Sweep")
-    named, worlds = spec.named_policies(), cast(Any, spec.environments)
-    worlds = {type(worlds).__name__: worlds} if isinstance(worlds, Environment) else worlds
-    may_be = "an environment, or a mapping of names to them"
-    environments = _all_of("environments", worlds, Environment, may_be)
-    budgets: tuple[float | None, ...] = (None,)
-    if spec.budgets is not None:
-        values = numbers("budgets", spec.budgets, "increasing numbers above 0")
-        if values.ndim != 1 or not values.size or not (np.diff(values, prepend=0) > 0).all():
-            raise bad("budgets", spec.budgets, "increasing numbers above 0")
-        budgets = tuple(values.tolist())
-    fixed = isinstance(spec.constraint, Constraint)
-    if fixed != (spec.budgets is None) or not (fixed or callable(spec.constraint)):
-        must = "a constraint, or with budgets a function (environment, budget) -> Constraint"
-        raise bad("constraint", spec.constraint, must)
+    named, environments, budgets = _checked_axes(spec)
     instances = [environment.instances for environment in environments.values()]
     policies = {name: Settings.of(policy, instances[0]) for name, policy in named.items()}
     marks, settings = mark_shares(spec.marks).size, sum(of.count for of in policies.values())
