@@ -74,10 +74,8 @@ _FAILED = 2
 _ARM = ["hold", "open", "failures", "trips", "until", "pulls", "cost", "cost2", "rewarded"]
 _ARM += ["reward", "reward2", "lost", "failed", "above", "id"]
 _MARKS = "?," * 16
-_BOOK = "INSERT INTO periods VALUES (?, ?, ?, ?, ?)"
-_BOOK += " ON CONFLICT DO UPDATE SET charged = charged + excluded.charged"
+_BOOK = "INSERT INTO periods VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET charged = charged + excluded.charged"
 _ARM_UPDATE = f"UPDATE arms SET {' = ?, '.join(_ARM[:-1])} = ? WHERE id = ?"
-_ARMS = f"SELECT {', '.join(_ARM)} FROM arms ORDER BY id"
 
 
 def dumped(x: Any) -> str:
@@ -201,9 +199,7 @@ class ServiceLedger:
         self.db, self.policy = db, policy
         db.row_factory = sqlite3.Row
         self._version, self._tidied = 0, -math.inf
-        self._seen: int | None = None  # the last version of the file
-        self.is_whole = False
-        self._charged = dict[tuple[str, str, float], int]()
+        self._seen, self.is_whole = -1, False
         self._forecast: tuple[Any, Any] = "", None
         self.setup: Setup
         self.service: dict[str, Any]
@@ -237,19 +233,14 @@ class ServiceLedger:
         self.db.executemany(joined, enumerate(setup.names))
         for k, pulls in self.rows("SELECT id, pulls FROM arms"):
             self.db.execute("UPDATE arms SET hold = ? WHERE id = ?", (self._hold(k, pulls), k))
-        self._read()
-
-    def _read(self) -> None:
-        """Read the rows that are kept in memory."""
-        self.service = dict(self.row("SELECT * FROM service"))
-        self.arms = [dict(row) for row in self.rows(_ARMS)]
-        self._charged.clear()
+        self.is_current()
 
     def is_current(self) -> bool:
         """Read what others wrote; are the terms those of the set-up?"""
         (seen,) = self.row("PRAGMA data_version")
         if seen != self._seen or not self.is_whole:
-            self._read()
+            self.service = dict(self.row("SELECT * FROM service"))
+            self.arms = [*map(dict, self.rows(f"SELECT {','.join(_ARM)} FROM arms ORDER BY id"))]
         self._seen, self.is_whole = seen, False
         return self.service["version"] == self._version
 
@@ -258,7 +249,7 @@ class ServiceLedger:
         terms = json.loads(self.row("SELECT text FROM terms")["text"])
         names = [row["name"] for row in self.rows("SELECT name FROM arms ORDER BY id")]
         self.setup = Setup(terms, names, policy_of(terms["policy"], self.policy))
-        self._read()
+        self.is_current()
         self._version = self.service["version"]
 
     # --- money ---------------------------------------------------------------------------------------------------
@@ -271,12 +262,10 @@ class ServiceLedger:
         self, account: BudgetAccount, now: float, caller: str | None = None
     ) -> tuple[int, int]:
         """What is granted and charged in this period."""
-        key = account.name, (caller or "") * account.per_caller, account.period(now)[0]
-        if (paid := self._charged.get(key)) is None:
-            charged = "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?"
-            row = self.row(charged, *key)
-            self._charged[key] = paid = row["charged"] if row else 0
-        return account.amount, paid
+        begins = account.period(now)[0]
+        charged = "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?"
+        row = self.row(charged, account.name, caller if account.per_caller else "", begins)
+        return account.amount, row["charged"] if row else 0
 
     def charge(self, request: Mapping[str, Any], amount: int, count: int = 0) -> None:
         """Charge every budget that pays for the arm, in the period of the decision."""
@@ -286,8 +275,6 @@ class ServiceLedger:
                 charged = count * BILLION if account.counts else amount
                 key = account.name, caller, account.period(request["time"])[0]
                 self.db.execute(_BOOK, (*key, account.amount, charged))
-                if key in self._charged:
-                    self._charged[key] += charged
 
     def by_period(self, caller: str | None = None) -> tuple[dict[str, dict[float, float]], ...]:
         """Of each budget what was paid, and what of it above the grant, by the period's begin."""
@@ -532,7 +519,6 @@ class ServiceLedger:
             begins = min((x.period(oldest)[0] for x in self.setup.accounts), default=oldest)
             # There may be many callers
             self.db.execute("DELETE FROM periods WHERE caller > '' AND begins < ?", (begins,))
-            self._charged.clear()
 
     def restore(self, text: str) -> None:
         """Take over a state, in a database that is empty or was restored before."""
