@@ -91,7 +91,7 @@ class _Sheet:
     columns: Mapping[str, str] = field(default_factory=dict)  # as the user named them
     kind: str = "log"
     at: Mapping[str, Sequence[int]] = field(default_factory=dict)  # the columns of each role
-    constant: Mapping[str, float] = field(default_factory=dict)  # what every pull costs
+    constant: Mapping[str, float] = field(default_factory=dict)  # of every pull
     currency: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -256,7 +256,7 @@ def _key(text: str) -> str:
 
 
 def _roles(titles: Sequence[str], columns: Mapping[str, Any]) -> tuple[dict, dict, str, str]:
-    """Each role's columns, what every pull costs, the kind, and a key whose title is nowhere."""
+    """Each role's columns, what every pull has, the kind, and a key whose title is nowhere."""
     at, constant, keys = dict[str, list[int]](), dict[str, float](), [*map(_key, titles)]
     for key, given in columns.items():
         role, found = _ROLES[key], list[list[int]]()
@@ -412,9 +412,9 @@ def _rows(sheet: _Sheet, decimal: str | None) -> pd.DataFrame:
     told = {x: sheet.texts(x).to_numpy() for x in ("name", "instance", "time") if x in sheet.at}
     usual = {"line": sheet.cells.index, "instance": stem, "pulls": 1.0, "time": ""}
     rows = pd.DataFrame(usual | told | _numbers(sheet, decimal))
-    for role in sheet.constant.keys() - {"pulls"}:
+    for role in sorted(sheet.constant.keys() - {"pulls"}):
         rows[role.removeprefix("mean_")] = (constant := sheet.constant[role]) * rows["pulls"]
-        sheet.notes.append(f"every pull costs {constant:g} ({role}), as --columns says")
+        sheet.notes.append(f"every pull has a {role} of {constant:g}, as --columns says")
     if sheet.kind == "counts" and "cost" in sheet.at:
         unpaid = sheet.empty(sheet.at["cost"]).all(axis=1) & (rows["pulls"] > 0).to_numpy()
         sheet.refuse(unpaid, "pulls, and no cost; write what they cost, or 0")
@@ -459,8 +459,8 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
     seen = dict[str, str]()
     for text in column.unique():
         if (other := seen.setdefault(_key(text), text)) != text or text in _NOTHING:
-            what = f"{text!a} and {other!a} look the same; make them equal, or clearly different"
-            sheet.refuse(column == text, what if text else "no instance")
+            same = f"{text!a} and {other!a} look the same; make them equal, or clearly different"
+            sheet.refuse(column == text, f"no {column.name}" if text in _NOTHING else same)
         if re.fullmatch(_ROUNDED, text):
             sheet.refuse(column == text, f"{quoted(text)} is an id that a spreadsheet rounded")
 

@@ -231,6 +231,7 @@ class Agent:
                     db.execute("ROLLBACK")
                 yield ledger
                 db.execute("COMMIT" if write else "ROLLBACK")
+                ledger.is_whole = True
             except (sqlite3.Error, OSError) as problem:
                 moved = "it was moved or deleted: create the agent again"
                 reason = moved if isinstance(problem, OSError) else problem

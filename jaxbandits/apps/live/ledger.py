@@ -70,14 +70,11 @@ _COSTS_KEPT = 1000  # that a quantile is of
 _LARGEST_TOTAL = (1 << 55) - 1  # ticks: what a total of the policy holds
 _FAILED = 2
 
-_SERVICE = ["version", "event", "round", "now", "trust", "seen", "pace"]
-_SERVICE += ["turned_away", "cancelled", "late", "learnt"]
 _ARM = ["hold", "open", "failures", "trips", "until", "pulls", "cost", "cost2", "rewarded"]
-_ARM += ["reward", "reward2", "lost", "failed", "above"]
-_SERVICE_UPDATE = f"UPDATE service SET {', '.join(f'{name} = :{name}' for name in _SERVICE)}"
-_BOOK = "INSERT INTO periods VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET charged ="
+_ARM += ["reward", "reward2", "lost", "failed", "above", "id"]
 _MARKS = "?," * 16
-_ARM_UPDATE = f"UPDATE arms SET {', '.join(f'{name} = :{name}' for name in _ARM)} WHERE id = :id"
+_BOOK = "INSERT INTO periods VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET charged = charged + excluded.charged"
+_ARM_UPDATE = f"UPDATE arms SET {' = ?, '.join(_ARM[:-1])} = ? WHERE id = ?"
 
 
 def dumped(x: Any) -> str:
@@ -193,16 +190,19 @@ class Setup:
 class ServiceLedger:
     """The tables of one open file; every method is called inside a transaction.
 
-    ``service`` is the row of that table as it was left, and the version of the terms.
+    ``service`` and ``arms`` are the rows of these tables; they are read again only where another
+    connection wrote, or a call of this one was cut short (``is_whole`` is False).
     """
 
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
         self.db, self.policy = db, policy
         db.row_factory = sqlite3.Row
         self._version, self._tidied = 0, -math.inf
+        self._seen, self.is_whole = -1, False
         self._forecast: tuple[Any, Any] = "", None
         self.setup: Setup
         self.service: dict[str, Any]
+        self.arms: list[dict[str, Any]]
 
     def row(self, sql: str, *values: Any) -> Any:
         """The first row of a query's result."""
@@ -235,8 +235,12 @@ class ServiceLedger:
         self.is_current()
 
     def is_current(self) -> bool:
-        """Read the service's row; returns whether its terms are those of the set-up."""
-        self.service = dict(zip(_SERVICE, self.row("SELECT * FROM service"), strict=True))
+        """Read what others wrote; returns whether the terms are those of the set-up."""
+        (seen,) = self.row("PRAGMA data_version")
+        if seen != self._seen or not self.is_whole:
+            self.service = dict(self.row("SELECT * FROM service"))
+            self.arms = [*map(dict, self.rows(f"SELECT {','.join(_ARM)} FROM arms ORDER BY id"))]
+        self._seen, self.is_whole = seen, False
         return self.service["version"] == self._version
 
     def load(self) -> None:
@@ -268,9 +272,8 @@ class ServiceLedger:
             caller = request["caller"] if account.per_caller else ""
             if request["arm"] in account.arms and caller is not None:
                 charged = count * BILLION if account.counts else amount
-                begins = account.period(request["time"])[0]
-                row = account.name, caller, begins, account.amount, charged
-                self.db.execute(f"{_BOOK} charged + excluded.charged", row)
+                key = account.name, caller, account.period(request["time"])[0]
+                self.db.execute(_BOOK, (*key, account.amount, charged))
 
     def by_period(self, caller: str | None = None) -> tuple[dict[str, dict[float, float]], ...]:
         """What each budget paid, and what of it exceeded the grant, by the start of the period."""
@@ -295,14 +298,14 @@ class ServiceLedger:
 
     def ready(
         self, now: float, available: Sequence[str] | None, caller: str | None
-    ) -> tuple[dict[int, float], list[Any], dict[str, tuple[int, int]]]:
-        """When each available arm can serve; the rows of all arms; (granted, charged) by budget.
+    ) -> tuple[dict[int, float], dict[str, tuple[int, int]]]:
+        """When each available arm can serve; (granted, charged) by budget.
 
         An arm is closed while it is set aside, and until every budget renews that pays for it and
         cannot pay what a request holds, or has no request left. One that costs nothing needs no
         money.
         """
-        setup, arms, balances = self.setup, self.rows("SELECT * FROM arms ORDER BY id"), {}
+        setup, arms, balances = self.setup, self.arms, {}
         candidates = setup.there if available is None else {setup.place(name) for name in available}
         times = {k: arms[k]["until"] for k in candidates}
         for account in self.accounts(caller):
@@ -310,7 +313,7 @@ class ServiceLedger:
             for k in candidates & account.arms:
                 if (BILLION if account.counts else arms[k]["hold"]) > max(granted - paid, 0):
                     times[k] = max(times[k], account.period(now)[1])
-        return times, arms, balances
+        return times, balances
 
     def renews_at(self, now: float, caller: str | None) -> float | None:
         """When the first arm can serve again; None if one can now, or if there is no arm."""
@@ -319,14 +322,14 @@ class ServiceLedger:
 
     def situation(
         self, now: float, available: Sequence[str] | None, caller: str | None, context: bytes | None
-    ) -> tuple[np.ndarray | None, set[int], list[Any]]:
-        """(the policy's input, None if no arm can serve; the arms that can; the rows of all)."""
-        setup, service = self.setup, self.service
+    ) -> tuple[np.ndarray | None, set[int]]:
+        """(the policy's input, None if no arm can serve; the arms that can)."""
+        setup, service, arms = self.setup, self.service, self.arms
         if caller is None and (cap := next((x for x in setup.accounts if x.per_caller), None)):
             raise bad("caller", None, f"a name, since {cap.name} is a budget of each caller")
-        times, arms, balances = self.ready(now, available, caller)
+        times, balances = self.ready(now, available, caller)
         if not (ready := {k for k, time in times.items() if time <= now}):
-            return None, ready, arms
+            return None, ready
         # As words, where the policy's views have them; nothing else may reach it
         words, (view, open), n = setup.blank.copy(), setup.places, len(arms)
         words[view.round] = [service["round"] + 1]
@@ -345,7 +348,7 @@ class ServiceLedger:
             words[left.bound.start : left.bound.start + n] = bounds
         if context:
             words[view.context] = np.frombuffer(context, np.int32).tolist()
-        return np.array(words, np.int32), ready, arms
+        return np.array(words, np.int32), ready
 
     def choose(
         self, now: float, context: bytes | None = None, **conditions: Any
@@ -357,7 +360,7 @@ class ServiceLedger:
                 f"agent: {id - 1:,} decisions made, its limit; continue with a new file"
             )
         caller, request = conditions.get("caller"), None
-        situation, ready, arms = self.situation(now, conditions.get("available"), caller, context)
+        situation, ready = self.situation(now, conditions.get("available"), caller, context)
         learnt, k = service["learnt"], -1
         if situation is not None:
             learnt, k = setup.program.choose(learnt, situation)
@@ -365,16 +368,16 @@ class ServiceLedger:
                 must_be = f"{setup.terms['policy']} must choose an open one (view.available)"
                 raise InputError(f"policy: arm {k} chosen; {must_be}")
         if 0 <= k < len(setup.names):
-            held = arms[k]["hold"]
+            held = (arm := self.arms[k])["hold"]
             request = {"id": id, "arm": k, "held": held, "time": now, "caller": caller, "lost": 0}
             request["context"] = context
             self._insert("tickets", *request.values())
-            trips, until = arms[k]["trips"], arms[k]["until"]
+            arm["open"] += 1
             # This request tries the arm: no other one until it had time to answer
-            if trips and setup.breaker:
-                trips, until = trips + 1, now + setup.breaker.seconds(trips + 1)
-            opened = "UPDATE arms SET open = open + 1, trips = ?, until = ? WHERE id = ?"
-            self.db.execute(opened, (trips, until, k))
+            if arm["trips"] and setup.breaker:
+                arm["trips"] += 1
+                arm["until"] = now + setup.breaker.seconds(arm["trips"])
+            self.db.execute(_ARM_UPDATE, [*arm.values()])
             self.charge(request, held, 1)
         change = {"round": id, "learnt": learnt, "seen": service["seen"] + 1}
         change["turned_away"] = service["turned_away"] + (request is None)
@@ -414,8 +417,7 @@ class ServiceLedger:
         as a failure. Where the cost is not known the arm's mean cost is taught.
         """
         service, setup, id, k = self.service, self.setup, request["id"], request["arm"]
-        row, late = self.row("SELECT * FROM arms WHERE id = ?", k), request["lost"] > 0
-        arm = dict(zip(("id", "name", *_ARM), row, strict=True))
+        arm, late = self.arms[k], request["lost"] > 0
         learnt, bound = service["learnt"], max(setup.bounds[k], request["held"])
         teaches = reward is not None and request["lost"] != _FAILED
         failed, likely, charged = teaches and do != "learn", cost, cost
@@ -454,7 +456,7 @@ class ServiceLedger:
                 arm |= {"trips": 1, "until": max(arm["until"], now + breaker.seconds(1))}
                 aside = setup.names[k], failures
                 _LOGGER.warning("%s failed %d times in a row and is set aside", *aside)
-        self.db.execute(_ARM_UPDATE, arm)
+        self.db.execute(_ARM_UPDATE, [*arm.values()])
         change = {"learnt": learnt, "cancelled": service["cancelled"] + (do == "cancel")}
         change["late"] = service["late"] + (late and do in ("learn", "fail"))
         remark = dumped({"late": True}) if reward is not None and not teaches else None
@@ -479,7 +481,8 @@ class ServiceLedger:
         n = self.service["event"] + 1
         self.service |= change | {"event": n, "now": now}
         self._insert("events", n, do, now, *event, *[None] * (6 - len(event)))
-        self.db.execute(_SERVICE_UPDATE, self.service)
+        update = f"UPDATE service SET {' = ?, '.join(self.service)} = ?"
+        self.db.execute(update, [*self.service.values()])
         if n % _EVENTS_A_STATE == 0:
             self._keep(now)
 
@@ -558,6 +561,8 @@ class ServiceLedger:
             self.charge(request, -request["held"], -1)
         texts = dumped(setup.terms), arguments and dumped(arguments)
         self.db.execute("UPDATE terms SET text = ?, arguments = ifnull(?, arguments)", texts)
+        if old.terms["breaker"] != setup.terms["breaker"]:
+            self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0")
         self._adopt(setup, version)
         for request in requests:
             self.charge(request, request["held"], 1)
@@ -565,8 +570,6 @@ class ServiceLedger:
             # Of what was paid under a larger grant no request is to blame
             raised = "UPDATE periods SET granted = max(granted, ?) WHERE budget = ? AND begins = ?"
             self.db.execute(raised, (account.amount, account.name, account.period(now)[0]))
-        if old.terms["breaker"] != setup.terms["breaker"]:
-            self.db.execute("UPDATE arms SET failures = 0, trips = 0, until = 0")
         learnt = old.program.learnt(self.service["learnt"])
         if not setup.remembers_as(old):
             learnt = self._taught()
@@ -576,10 +579,9 @@ class ServiceLedger:
     def _taught(self) -> bytes:
         """What a policy of another kind has learnt of the last outcomes that are kept."""
         setup, lessons, contexts = self.setup, list[bytes](), dict[int, bytes]()
-        arms = self.rows("SELECT pulls, cost FROM arms ORDER BY id")
         # Where nobody knows the cost
         likely = [
-            -(-c // n) if n else bound for (n, c), bound in zip(arms, setup.bounds, strict=True)
+            -(-x["cost"] // x["pulls"]) if x["pulls"] else setup.bounds[x["id"]] for x in self.arms
         ]
         last = "SELECT * FROM events WHERE n > ? ORDER BY n"
         for row in self.db.execute(last, (self.service["event"] - _EVENTS_TAUGHT,)):

@@ -21,7 +21,7 @@ TRUTHS = {  # the text, how it is read, what each arm brought and cost, what is 
         {"m/llama-2-7b": ([1, 0], [1, 3]), "gpt-4.1": ([0, 1], [2, 4])}, "columns not used: 'id, tokens'"),
     "one price, decimal commas, running numbers": (
         "All of May\n\ncase;x;y\n1;0,5;1\n2;0,25;0\n3;0;0,5\n", {"columns": {"cost": "0.5"}, "drop": ["case"]},
-        {"x": ([0.5, 0.25, 0], [0.5] * 3), "y": ([1, 0, 0.5], [0.5] * 3)}, "every pull costs 0.5"),
+        {"x": ([0.5, 0.25, 0], [0.5] * 3), "y": ([1, 0, 0.5], [0.5] * 3)}, "every pull has a cost of 0.5"),
     "scores beside other numbers": (
         "a_score,a_latency,b_score,b_latency\n1,70,.5,30\n0,80,1,20\n", {"columns": {"cost": "1"}},
         {"a": ([1, 0], [1, 1]), "b": ([0.5, 1], [1, 1])}, "columns not used: 'a_latency, b_latency'"),
