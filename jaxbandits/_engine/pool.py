@@ -63,9 +63,10 @@ class CallLength:
 # --- how many workers and slots: what the devices and their memory allow ---------------------------------------
 
 
-# States of a native program's lanes, and the fewest lanes. (LinUCB, K = 10, d = 26: 58 kB a lane,
-# 8 lanes have 1.15 times the speed of 32; K = 50, d = 5: 14 kB, 32 have 1.1 times that of 8.)
-_NATIVE_BYTES, _LEAST_NATIVE = 1 << 19, 8
+# States of the lanes of a native program and of a plain one, and the fewest lanes. (Native, LinUCB,
+# K = 10, d = 26: 58 kB a lane, 8 lanes have 1.15 times the speed of 32; K = 50, d = 5: 14 kB, 32 have
+# 1.1 times that of 8. Plain, RCB-AIR that leaps, K = 1,024: 32 lanes have twice the speed of 128.)
+_STATE_BYTES, _LEAST_LANES = (1 << 19, 1 << 20), 8
 _DEVICE_SLOTS = 1 << 17  # a launch costs the same for a thousand lanes as for a hundred thousand
 # One plays while the host serves the other; with few lanes they only hinder each other (an H100,
 # million rounds a second by one and by two: 1,024 lanes 15 and 9, 2¹⁴ 163 and 163, 2¹⁷ 342 and 558).
@@ -97,9 +98,9 @@ def usual_slots(
     # Where lanes are handed out all the time, that is dearer than what falls out of the cache.
     wide = not native or is_short(task)
     fast = task.engine.CPU_SLOTS[wide] if on_cpu else _DEVICE_SLOTS
-    if on_cpu and not wide:
-        few = _power_of_two(_NATIVE_BYTES // task.shapes.state_bytes)
-        fast = min(fast, max(few, _LEAST_NATIVE))
+    if on_cpu and not is_short(task):
+        few = _power_of_two(_STATE_BYTES[wide] // task.shapes.state_bytes)
+        fast = min(fast, max(few, _LEAST_LANES))
     share = -(-(lanes or task.order.size) // workers)
     slots = min(fast, 1 << (share - 1).bit_length())
     sharers = -(-workers // len(devices))  # workers that share a device's memory

@@ -281,10 +281,12 @@ def test_a_state_that_is_kept_plays_as_a_new_one(monkeypatch):
     assert not pool._SPARES, "none that takes much memory"
 
 
-def test_large_states_are_few_in_a_native_program(monkeypatch):
+def test_large_states_are_few(monkeypatch):
     task, places = the_task(), jax.local_devices()[:1]
     monkeypatch.setattr(pool, "is_short", lambda task: False)
     for fit, slots in ((100, 32), (31, 16), (9, 8), (1, 8)):
-        monkeypatch.setattr(pool, "_NATIVE_BYTES", fit * task.shapes.state_bytes)
+        limits = fit * task.shapes.state_bytes, 4 * fit * task.shapes.state_bytes
+        monkeypatch.setattr(pool, "_STATE_BYTES", limits)
         assert pool.usual_slots(task, 1, places) == slots
-        assert pool.usual_slots(task, 1, places, native=False) == 64
+        plain = {100: 64, 31: 64, 9: 32, 1: 8}[fit]
+        assert pool.usual_slots(task, 1, places, native=False) == plain
