@@ -32,8 +32,7 @@ class Curve:
     mean.
 
     Attributes:
-        parameters: values of each swept parameter, ``[setting]``; coordinates of ``regret`` and
-            ``apart``, too.
+        parameters: values of each swept parameter, ``[setting]``; coordinates of both below.
         regret: means, each interval by itself, ``[setting]``.
         best: the setting with the least mean.
         apart: the paired ``difference`` to the best, its ``low`` and ``high``, ``[setting]``; all
