@@ -16,7 +16,9 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
     def of_name(name: str) -> Any:
         if name.startswith("_") or name in everything:
             return get(name)
-        raise AttributeError(f"{package} has no {name}{nearest(name, everything)}")
+        few = len(everything) < 8
+        near = f"; it has {', '.join(everything)}" if few else nearest(name, everything)
+        raise AttributeError(f"{package} has no {name}{near}")
 
     return of_name, names, everything
 

@@ -34,9 +34,16 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[Any]]
     left: Sequence[int] = (0,)
 
+    def __repr__(self) -> str:
+        return self.text()
+
     def text(self) -> str:
         """Lines for a terminal, with two spaces between columns."""
-        rows = [[line(str(x)) for x in row] for row in (self.header, *self.rows) if len(row)]
+        rows = [
+            [line(x if isinstance(x, str) else str(_in_csv(x, 6))) for x in row]
+            for row in (self.header, *self.rows)
+            if len(row)
+        ]
         columns = itertools.zip_longest(*rows, fillvalue="")
         widths = [max(map(len, column)) for column in columns]
 

@@ -18,9 +18,9 @@ from jaxbandits._provenance import Provenance
 from jaxbandits._tables import Shown, Table, count_of, span
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError, bad, quoted
-from jaxbandits.core.fingerprint import digest_of_arrays
+from jaxbandits.core.fingerprint import digest, digest_of_arrays
 from jaxbandits.core.protocol import Status
-from jaxbandits.statistics import mean
+from jaxbandits.statistics.estimates import PAIRED_BY, mean
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
@@ -292,7 +292,16 @@ class Result(Shown):
         for parameter, column in self._parameters().items():
             if parameter not in (*AXES, "resource", "arm"):
                 coords[parameter] = ("setting", column)
-        return xarray.DataArray(values, dims=axes, coords=coords, name=name, attrs={"units": units})
+        attrs = {"units": units, **self._paired_by()}
+        return xarray.DataArray(values, dims=axes, coords=coords, name=name, attrs=attrs)
+
+    def _paired_by(self) -> dict[str, str]:
+        """What runs must share to be paired, each in a few letters, where it is known."""
+        about, limit = self.about, json.dumps(self.about.constraint, default=repr)
+        if len(limit) > 100:
+            limit = f"{about.constraint.get('class', '')} {digest(limit.encode())[:16]}"
+        parts = about.instances_digest[:16], " ".join(map(str, about.key)), limit
+        return {name: x for name, x in zip(PAIRED_BY, parts, strict=True) if x not in ("", "{}")}
 
     @property
     def regret(self) -> xarray.DataArray:
@@ -433,8 +442,8 @@ class Result(Shown):
 
         if "pulls" not in self.final:
             raise InputError("pulls: this environment does not count pulls per arm")
-        axes, units = (*AXES[:3], "arm"), {"units": "pulls"}
-        return xarray.DataArray(self.final["pulls"], self._places(), axes, "pulls", units)
+        axes, attrs = (*AXES[:3], "arm"), {"units": "pulls", **self._paired_by()}
+        return xarray.DataArray(self.final["pulls"], self._places(), axes, "pulls", attrs)
 
     def recorded(self, name: str = "pulls") -> xarray.DataArray:
         """What ``record=(name,)`` recorded, axes ``setting, instance, replicate, mark, arm``.
@@ -447,8 +456,8 @@ class Result(Shown):
         if f"record:{name}" not in self.ledger:
             must = f"it must be in simulate(…, record=({name!r},))"
             raise InputError(f"{name}: not recorded at marks; {must}")
-        table = self.ledger[f"record:{name}"]
-        return xarray.DataArray(table, self._places(4), (*AXES, "arm")[: table.ndim], name)
+        table, by = self.ledger[f"record:{name}"], self._paired_by()
+        return xarray.DataArray(table, self._places(4), (*AXES, "arm")[: table.ndim], name, by)
 
     def linear(self, values: Any) -> xarray.DataArray:
         """Σ_k n_k g_k at every mark: any metric linear in the pulls, in the unit of ``values``.
@@ -671,7 +680,7 @@ class ResultPlots:
 
     def regret(
         self,
-        over: str,
+        over: str | None = None,
         *,
         settings: Sequence[str] | Mapping[str, str] | None = None,
         title: str | None = None,
@@ -704,6 +713,8 @@ class ResultPlots:
             >>> result.plot.regret(over="replicate").axes[0].get_ylabel()
             'regret (reward)'
         """
+        if over is None:
+            raise InputError("over: not given; it must be 'replicate' or 'instance'")
         one_of("over", over, ("replicate", "instance"))
         if ax is not None and (path, width) != (None, None):
             must = "left out where path or width is given: size and save your own figure yourself"

@@ -172,10 +172,8 @@ def test_another_ending_or_folder(tmp_path: Path) -> None:
 @pytest.mark.integration
 def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     arms = jb.environments.random_bernoulli(KEY, instances=3, arms=2)
-    limit, policy = (
-        jb.TotalBudget(5.0, last_pull="counts"),
-        jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0]),
-    )
+    limit = jb.TotalBudget(5.0, last_pull="counts")
+    policy = jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0])
     plot = jb.simulate(policy, arms, limit, key=KEY, marks=2, engine="scan").plot
     sweep = jb.sweep(
         jb.Sweep(
@@ -196,10 +194,8 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     assert "OmegaUCB, ρ = 0.25" in {
         line.get_label() for line in plot.regret(over="instance").axes[0].get_lines()
     }
-    axes, curve = (
-        sweep.plot.sensitivity("rho").axes[0],
-        sweep.curve("OmegaUCB", sweep.cells()[0][0]),
-    )
+    axes = sweep.plot.sensitivity("rho").axes[0]
+    curve = sweep.curve("OmegaUCB", sweep.cells()[0][0])
     (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]
     assert axes.get_xlabel() == "ρ, log scale"
     assert star.get_xdata() == [curve.parameters["rho"][curve.best]] and star.get_ydata() == [0]
@@ -207,6 +203,13 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     assert np.allclose(line.get_ydata(), curve.apart["difference"].values)
     with pytest.raises(jb.InputError, match=r"^parameter: 'alpha' given; it must be one of rho"):
         sweep.plot.sensitivity("alpha")
+    words = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert words == ["best value", "not clearly worse", "clearly worse (95 %, jointly)"]
+    vars(sweep.plan)["parameters"] = {"OmegaUCB": {}}
+    with pytest.raises(jb.InputError, match=r"^parameter: no policy here sweeps a parameter$"):
+        sweep.plot.sensitivity()
+    with pytest.raises(jb.InputError, match=r"^over: not given; it must be 'replicate' or"):
+        plot.regret()
 
 
 def test_labels_say_what_differs_and_a_doubling_grid_is_logarithmic() -> None:

@@ -15,6 +15,7 @@ import pytest
 import jaxbandits as jb
 from jaxbandits import _files
 from jaxbandits.result import About
+from jaxbandits.statistics.estimates import PAIRED_BY
 
 
 @pytest.fixture
@@ -64,15 +65,23 @@ def test_all_that_can_be_saved_can_be_loaded(tmp_path, result):
             np.testing.assert_array_equal(again.ledger[name], x)
             assert again.ledger[name].dtype == np.int64 and again.ledger[name].flags.writeable
         np.testing.assert_array_equal(again.best_rate, saved.best_rate)
-        assert {k: v.dtype for k, v in again.final.items()} == {
-            k: v.dtype for k, v in saved.final.items()
-        }
+        kinds, others = ({k: v.dtype for k, v in x.final.items()} for x in (again, saved))
+        assert kinds == others
         assert (again.instances, again.replicates, again.marks) == (("ρ", "1"), (7, 3), (0.5, 1.0))
-        assert json.dumps(again.about.as_json(), default=repr) == json.dumps(
-            saved.about.as_json(), default=repr
-        )
+        about, other = (json.dumps(x.about.as_json(), default=repr) for x in (again, saved))
+        assert about == other
+    known = {"instances_digest": "1", "constraint": {"class": "Horizon"}}
+    result = dataclasses.replace(result, about=dataclasses.replace(result.about, **known))
     result.save(path)
-    assert jb.Result.load(path).about == result.about
+    again = jb.Result.load(path)
+    assert again.about == result.about and again.regret.attrs == result.regret.attrs
+    others = {"instances_digest": "0", "key": (0, 9), "constraint": {"class": "No"}}
+    for word, (name, other) in zip(PAIRED_BY, others.items(), strict=True):
+        about = dataclasses.replace(again.about, **{name: other})
+        x, y = (r.reward[0] for r in (result, dataclasses.replace(again, about=about)))
+        with pytest.raises(jb.InputError, match=f"^y: runs of another {word} given"):
+            jb.statistics.paired(x, y)
+        assert (jb.statistics.paired(x, y.drop_attrs()) == 0).all()
 
 
 def test_a_file_of_an_earlier_version_is_read(tmp_path, result):
@@ -141,7 +150,7 @@ FORMAT = "has format .* and not 1"
         ({"manifest": np.array("{")}, "Expecting property name"),
         *((lambda manifest, x=x: manifest | {"format": x}, FORMAT) for x in (0, 2, "1", None)),
         (lambda manifest: {k: x for k, x in manifest.items() if k != "format"}, FORMAT),
-        (lambda manifest: manifest | {"about": [1]}, "its about is .1., no record"),
+        (lambda manifest: manifest | {"about": [1]}, "its about is .1., not a record"),
         (lambda manifest: manifest | {"about": {"clock": 3}}, "its about has clock 3"),
         (lambda manifest: manifest | {"about": {"parameters": [1]}}, "its about has parameters"),
     ],

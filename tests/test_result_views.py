@@ -65,9 +65,8 @@ def test_parameters_are_coordinates() -> None:
 
 
 def test_a_result_of_an_earlier_version_has_no_parameters() -> None:
-    record = {
-        name: x for name, x in sample_result().about.as_json().items() if name != "parameters"
-    }
+    record = sample_result().about.as_json()
+    del record["parameters"]
     old = dataclasses.replace(sample_result(), about=About.from_json(record))
     assert old.about.engines == sample_result().about.engines and old.about.parameters == ()
     assert "rho" not in old.regret.coords
@@ -138,16 +137,14 @@ def test_objects_speak_in_units_and_a_notebook_shows_their_numbers() -> None:
     ends = result.regret[..., -1]
     estimate = jb.statistics.mean(ends, over="replicate")
     alone = jb.statistics.mean(ends[0, :, :1], over="replicate")
-    assert repr(alone) == f"Estimate({float(ends[0, 0, 0]):.5g}; 1 unit: no interval; few units)"
+    value, why = f"{float(ends[0, 0, 0]):.5g}", "no interval: 1 run; take more of them"
+    assert (repr(alone), str(alone)) == (f"Estimate({value}; {why})", f"{value} ({why})")
+    of_one = jb.statistics.mean(ends, over="instance")
+    assert 'interval: 1 instance; over="replicate" estimates these' in str(of_one)
     assert "nan" not in f"{alone} {alone!r} {estimate!r}"
     lines = str(estimate).splitlines()
-    assert [line.split()[0] for line in lines] == [
-        "setting",
-        *map(str, estimate.value.setting.values),
-    ]
-    assert all(
-        f"  {x:.5g} (" in line for x, line in zip(estimate.value.values, lines[1:], strict=True)
-    )
+    assert [line.split()[0] for line in lines] == ["setting", *map(str, result.settings)]
+    assert all(f"  {x:.5g} (" in line for x, line in zip(estimate.value, lines[1:], strict=True))
     gradient = jb.gradients.exact.estimate(jb.policies.MUCB(), arms, jb.Horizon(3))
     shown = [
         (arms, "<td>0</td><td>1</td><td>0.5</td><td>0.25</td>", "reward 0.75, 0.5"),
@@ -159,12 +156,15 @@ def test_objects_speak_in_units_and_a_notebook_shows_their_numbers() -> None:
         assert "\n" not in repr(thing) and words in repr(thing)
         assert cell in thing._repr_html_() and "<table>" in thing._repr_html_()
     slope = f"{gradient.gradient['mean_reward'][0, 0, 1]:.4g}"
-    assert f"<td>{slope}</td>" in gradient._repr_html_() and slope in repr(gradient)
+    assert f"<td>{slope}</td>" in gradient._repr_html_()
+    assert f"{slope} (standard error 0)" in repr(gradient)
     many = jb.environments.FiniteArms.bernoulli(np.full((20, 4), 0.5), np.full((20, 4), 0.5))
     assert many._repr_html_().count("<tr>") == 31 and "… 50 more rows" in many._repr_html_()
 
 
 def test_a_name_that_is_nearly_right_is_named() -> None:
+    with pytest.raises(AttributeError, match=r"no estimate; it has .*, exact, .*, smoothed"):
+        jb.gradients.estimate  # noqa: B018
     with pytest.raises(AttributeError, match="no OmegaUcb; did you mean OmegaUCB"):
         jb.policies.OmegaUcb  # noqa: B018
 

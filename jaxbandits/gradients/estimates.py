@@ -51,7 +51,7 @@ class GradientEstimate(NamedTuple):
         rows = self._shown_rows().rows
         by = self.about.get("estimator", "")
         more = f", … {len(rows)} in all" if len(rows) > 4 else ""
-        texts = (f"{name} {value} ± {error}" for name, _, value, error in rows[:4])
+        texts = (f"{name} {value} (standard error {error})" for name, _, value, error in rows[:4])
         return f"GradientEstimate({by}: {', '.join(texts)}{more})"
 
     def _shown_rows(self) -> Table:

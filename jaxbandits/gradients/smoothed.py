@@ -78,7 +78,9 @@ def estimate(
         coverage = f"with fewer than {_FEW} of them ± 1.96 standard errors cover less than 92 %"  # of Student's t
         warnings.warn(f"directions: {directions} given; {coverage}", stacklevel=3)
     if whole_number("replicates", replicates, directions) % directions:
-        raise bad("replicates", replicates, f"a multiple of directions ({directions})")
+        less = replicates - replicates % directions
+        near = f"({directions}): {less} or {less + directions}"
+        raise bad("replicates", replicates, f"a multiple of directions {near}")
     sigma = positive_number("sigma", sigma)
     leaves = Settings.of(policy, environment.instances, environment.spec).policy
     worlds = replicates // directions

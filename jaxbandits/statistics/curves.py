@@ -32,7 +32,7 @@ class Curve:
     mean.
 
     Attributes:
-        parameters: values of each swept parameter, ``[setting]``.
+        parameters: values of each swept parameter, ``[setting]``; coordinates of both below.
         regret: means, each interval by itself, ``[setting]``.
         best: the setting with the least mean.
         apart: the paired ``difference`` to the best, its ``low`` and ``high``, ``[setting]``; all
@@ -57,6 +57,8 @@ class Curve:
     ) -> Curve:
         """The curve of the settings ``rows`` (default all); swept ``parameters``: ``[setting]``."""
         own = case if rows is None else case.isel(setting=rows, against=rows)
+        free = set(parameters).difference(own.variables, own.dims)
+        own = own.assign_coords({x: ("setting", parameters[x]) for x in parameters if x in free})
         regret, over = own["regret"], case.attrs["over"]
         means = mean(regret, over=over, level=LEVEL)
         best = int(np.argmin(means.value.values))

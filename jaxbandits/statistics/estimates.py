@@ -102,6 +102,9 @@ def by_blocks(
     return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
 
 
+PAIRED_BY = "environment", "key", "constraint"  # ``attrs`` of every view of a result
+
+
 def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
     """x − y, run by run: run r of ``x`` and run r of ``y`` faced the same world.
 
@@ -113,7 +116,8 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
             other.
 
     Raises:
-        InputError: labels on a common axis differ (xarray alone would keep those that both have).
+        InputError: labels on a common axis differ (xarray alone would keep those that both have),
+            or the environments, keys or constraints that views of results carry in ``attrs``.
 
     Example:
         >>> import xarray
@@ -127,6 +131,11 @@ def paired(x: xarray.DataArray, y: xarray.DataArray) -> xarray.DataArray:
         if axis in y.dims and list(x[axis].values) != list(y[axis].values):
             given = f"other labels on the axis {axis!r} given"
             raise InputError(f"y: {given}; it must have those of x, to be paired")
+    for name in PAIRED_BY:
+        if name in x.attrs and y.attrs.get(name, x.attrs[name]) != x.attrs[name]:
+            given = f"runs of another {name} given ({y.attrs[name]})"
+            must = f"it must be that of x ({x.attrs[name]}), to be paired"
+            raise InputError(f"y: {given}; {must}; y.drop_attrs() pairs them nevertheless")
     return x - y
 
 
@@ -205,7 +214,7 @@ def mean_ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray,
 
 # --- What may be doubtful about an interval
 
-FEW, TOP, HALF = 10, 0.02, 0.5
+FEW, TOP, HALF, NO_INTERVAL = 10, 0.02, 0.5, "no interval"
 # Skewness of the sample (fewer units show less of it), and of its mean: seldom above for Exp(1).
 _SKEWED, _SKEWED_MEAN = 2.7, 0.25
 
@@ -242,7 +251,11 @@ def doubts_of(values: np.ndarray, over: str, statistic: str, level: float = 0.95
     few = np.full(places, float(is_small or pairs))
     unit_text = units_of(over, count) + (f" of each of {strata}" if strata > 1 else "")
     remedy = "show no skewness, which the interval then ignores; take 3 or more"
-    if is_small:
+    if count == 1:
+        runs = 'over="replicate" estimates these instances\' runs'
+        remedy = runs if over == "instance" else "take more of them"
+        unit_text = f"{NO_INTERVAL}: {unit_text};"
+    elif is_small:
         remedy = f"are too few for an interval with its stated coverage; take {FEW + 1} or more"
     # Heavy tail: the top 2 % of the units carry more than half of the mean.
     heavy = np.where((share > HALF) & (number > 1), share, 0.0)
@@ -375,29 +388,42 @@ class Estimate(Shown):
     def __str__(self) -> str:
         """The number with its interval, or a line for each of the first thirty."""
         header, rows, _ = self._shown_rows()
+        why = self._why_no_interval(rows)
         if not np.ndim(self.value):
-            return _with_interval(rows[0])
+            return f"{rows[0][-3]} ({why})" if why else _with_interval(rows[0])
         lines = [[*map(_label, row[:-3]), _with_interval(row)] for row in rows[:MOST_ROWS]]
         header = [*header[:-3], "value (low to high)"]
         more = f"\n… {len(rows) - MOST_ROWS:,} more" if len(rows) > MOST_ROWS else ""
-        return Table(header, lines, left=range(len(header))).text() + more
+        table = Table(header, lines, left=range(len(header))).text()
+        return "\n".join(filter(None, (table + more, why)))
+
+    def _why_no_interval(self, rows: Sequence[Sequence[str]]) -> str:
+        if not rows or any(row[-1] for row in rows):
+            return ""
+        texts = (text for x in self.warnings for _, _, text in [x.partition(": ")])
+        found = (text for text in texts if text.startswith(NO_INTERVAL))
+        return next(found, NO_INTERVAL).partition(" (")[0]  # all are alike in it
 
     def __repr__(self) -> str:
         rows, doubts = self._shown_rows().rows, [x.partition(":")[0] for x in self.warnings]
         texts = [_with_interval(row) for row in rows[:3]]
         more = f", … {len(rows)} in all" if len(rows) > 3 else ""
-        by = count_of(self.units, "unit") + (": no interval" if rows and not rows[0][-1] else "")
-        return f"Estimate({', '.join(texts)}{more}; {'; '.join([by, *doubts])})"
+        by = "; ".join([count_of(self.units, "unit"), *doubts])
+        return f"Estimate({', '.join(texts)}{more}; {self._why_no_interval(rows) or by})"
 
     def _shown_rows(self) -> Table:
         ends = [np.asarray(x, float) for x in (self.value, self.low, self.high)]
-        axes = [str(x) for x in getattr(self.value, "dims", range(ends[0].ndim))]
-        labels = [getattr(self.value, "coords", {}).get(x) for x in axes]
+        axes, coords = getattr(self.value, "dims", ()), getattr(self.value, "coords", {})
+        columns: list[tuple[str, int, Any]] = []  # of an axis without labels what else is along it
+        for number, axis in enumerate(axes):
+            others = [name for name, x in coords.items() if x.dims == (axis,)]
+            names = [axis] if axis in coords or not others else others
+            columns += [(str(name), number, self.value[name].values) for name in names]
         rows = []
         for at in np.ndindex(ends[0].shape):
-            place = [i if x is None else x.values[i] for i, x in zip(at, labels, strict=True)]
+            place = [labels[at[number]] for _, number, labels in columns]
             rows.append([*place, *("" if np.isnan(x[at]) else f"{x[at]:.5g}" for x in ends)])
-        return Table((*axes, "value", "low", "high"), rows)
+        return Table((*(name for name, *_ in columns), "value", "low", "high"), rows)
 
 
 def _with_interval(row: Sequence[str]) -> str:

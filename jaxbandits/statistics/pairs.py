@@ -75,7 +75,9 @@ def dominance(
     sample = units(x, over)
     if sorted(map(str, sample.dims)) != sorted(("stratum", "unit", among)):
         given = f"an array with axes {tuple(x.dims)} given"
-        raise InputError(f"x: {given}; it must have {among!r} and {over!r} only")
+        others = [x for x in x.dims if x not in (among, over, "instance", "replicate")]
+        choose = f"; choose one: x.sel({'=…, '.join(map(str, others))}=…)" if others else ""
+        raise InputError(f"x: {given}; it must have {among!r} and {over!r} only{choose}")
     values = np.asarray(sample.transpose(among, "stratum", "unit").values, float)
     count = values.shape[0]
     tail = (1 - level) / max(count * (count - 1), 1)

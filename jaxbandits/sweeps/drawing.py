@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from jaxbandits._files import finished, inches_of
 from jaxbandits._plots import BLACK, Picture, is_log, label_grid, nth_look, set_key
 from jaxbandits._tables import in_greek
-from jaxbandits.core.checks import bad
+from jaxbandits.core.checks import InputError, bad
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jaxbandits.sweeps.result import SweepResult
 
 _MOST_PANELS = 24
+_MARKS = "best value", "not clearly worse", "clearly worse (95 %, jointly)"
 
 
 class SweepPlots:
@@ -37,11 +38,9 @@ class SweepPlots:
         """Plot how much worse each value of a parameter is than the best.
 
         It shows every policy that sweeps only this parameter, with a panel for each environment and
-        budget, at most 24.
-
-        Of every policy that sweeps it alone, in at most 24 panels. Bars are the paired intervals of
-        the difference to the best setting of the panel, all of the sweep at once. A point is hollow
-        if its whole bar lies above 0, which is clearly worse; a star is a policy's best value.
+        budget, at most 24. Bars are the paired intervals of the difference to the best setting of
+        the panel, all of the sweep at once. A point is hollow if its whole bar lies above 0, which
+        is clearly worse; a star is a policy's best value.
 
         Args:
             parameter: its name; None: the only one there is.
@@ -67,9 +66,11 @@ class SweepPlots:
         alone = {policy: names[0] for policy, names in swept.items() if len(names) == 1}
         choices = list(dict.fromkeys(alone.values()))
         name = choices[0] if parameter is None and len(choices) == 1 else parameter
+        if not choices:
+            what = "one alone" if any(swept.values()) else "a parameter"
+            raise InputError(f"parameter: no policy here sweeps {what}")
         if name not in choices:
-            may_be = f"one of {', '.join(choices) or 'none: no policy sweeps one alone'}"
-            raise bad("parameter", parameter, may_be)
+            raise bad("parameter", parameter, f"one of {', '.join(choices)}")
         policies, cells = [x for x, of in alone.items() if of == name], found.cells()[:_MOST_PANELS]
         columns = min(3, len(cells), max(1, int(inches / 2.2)))
         shape = -(-len(cells) // columns), columns
@@ -89,9 +90,10 @@ class SweepPlots:
         keys = [Line2D([], [], color=c, linestyle=dash, marker=m, ms=4.5) for c, m, dash in looks]
         dots: dict[str, Any] = {"color": BLACK, "linestyle": "none"}
         keys.append(Line2D([], [], marker="*", ms=9, **dots))
-        keys.append(Line2D([], [], marker="o", ms=4.5, markerfacecolor="white", **dots))
+        fills = BLACK, "white"
+        keys += [Line2D([], [], marker="o", ms=4.5, markerfacecolor=x, **dots) for x in fills]
         labels = [policy.replace("$", r"\$") for policy in policies] * (len(policies) > 1)
-        set_key(figure, keys, [*labels, "best value", "clearly worse (95 %, jointly)"])
+        set_key(figure, keys, [*labels, *_MARKS])
         return finished(figure, path, width)
 
 

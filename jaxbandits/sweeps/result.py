@@ -65,13 +65,15 @@ class SweepResult(Shown):
         return self.best_values()
 
     def best_values(self) -> Table:
-        """The best value of every policy in every case, with its regret and doubts about it."""
+        """The best value of every policy in every case, with its regret (low to high) and doubts."""
         budgets, rows = self.data["budget"].values, []
         for (environment, budget), policy in itertools.product(self.cells(), self.policies):
             curve = self.curve(policy, environment, budget)
             value = curve.recommendation() if self.parameters(policy) else ""
             doubts = ", ".join(warning.partition(":")[0] for warning in curve.warnings)
-            end = f"{float(curve.regret.value[curve.best]):,.5g}"
+            parts = (curve.regret.value, curve.regret.low, curve.regret.high)
+            end, low, high = (f"{float(x[curve.best]):,.5g}" for x in parts)
+            end += f" ({low} to {high})" * (low != "nan")
             rows.append([environment, f"{budgets[budget]:,.6g}", policy, value, end, doubts])
         head = "environment", "budget", "policy", "recommended", "regret at the end", "in doubt"
         return Table(head, rows, left=(0, 2, 3, 5))
@@ -92,7 +94,7 @@ class SweepResult(Shown):
                 rows.append([environment, budgets[budget], policy, *of_setting])
         head = ["environment", "budget", "policy", *names, "regret", "low", "high", "difference"]
         head += ["difference_low", "difference_high", "best", "indistinguishable"]
-        return Table(head, rows)
+        return Table(head, rows, left=(0, 2))
 
     @property
     def policies(self) -> list[str]:
@@ -163,7 +165,10 @@ class SweepResult(Shown):
             environment = self.cells()[0][0]
         if environment is None or (environment, budget_index) not in self.plan.layouts:
             given = environment, budget_index
-            raise bad("environment, budget_index", given, f"one of {self.cells()}")
+            budgets = self.data["budget"].values.tolist()
+            at = [f", {i} for {x:g}" for i, x in enumerate(budgets) if x == budget_index]
+            may_be = f"one of {self.cells()} (a position in budgets{''.join(at)})"
+            raise bad("environment, budget_index", given, may_be)
         case, parameters = self.cases[environment, budget_index], self.plan.parameters[policy]
         return Curve.of(policy, case, parameters, self.rows(policy))
 

@@ -100,6 +100,8 @@ def test_few_directions_are_told() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gradients.smoothed.estimate(MUCB(), ARMS, HORIZON, **options, directions=10)
+    with pytest.raises(jb.InputError, match=r"a multiple of directions \(16\): 16 or 32"):
+        gradients.smoothed.estimate(MUCB(), ARMS, HORIZON, **options, directions=16)
 
 
 @pytest.mark.parametrize(
@@ -119,19 +121,16 @@ def test_bad_options(options: dict) -> None:
 
 @pytest.mark.integration
 def test_settings_and_instances_are_axes_and_equal_single_calls() -> None:
-    both = gradients.score_function.estimate(
-        OmegaUCB(rho=[0.25, 1.0]), ARMS, BUDGET, key=KEY, replicates=6
-    )
-    single = gradients.score_function.estimate(
-        OmegaUCB(rho=1.0), ARMS, BUDGET, key=KEY, replicates=6
+    options: dict[str, Any] = {"key": KEY, "replicates": 6}
+    both, single = (
+        gradients.score_function.estimate(OmegaUCB(rho=rho), ARMS, BUDGET, **options)
+        for rho in ([0.25, 1.0], 1.0)
     )
     assert both.gradient["mean_cost"].shape == (2, 2, 2)
     assert (both.gradient["mean_cost"][1] == single.gradient["mean_cost"][0]).all()
-    soft = gradients.policy_score.estimate(
-        SoftElim(theta=[0.5, 1.0]), ARMS, BUDGET, wrt="theta", key=KEY, replicates=6
-    )
-    alone = gradients.policy_score.estimate(
-        SoftElim(theta=1.0), ARMS, BUDGET, wrt="theta", key=KEY, replicates=6
+    soft, alone = (
+        gradients.policy_score.estimate(SoftElim(x), ARMS, BUDGET, wrt="theta", **options)
+        for x in ([0.5, 1.0], 1.0)
     )
     assert soft.gradient["theta"].shape == (2, 2)
     np.testing.assert_array_equal(soft.gradient["theta"][1], alone.gradient["theta"][0])

@@ -274,7 +274,7 @@ SINGLE = array(np.ones((3, 1)), *AXES)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dominance(X.expand_dims("mark"), over="instance"), "instance' only"),
+        (lambda: dominance(X.expand_dims("mark"), over="instance"), r"one: x.sel\(mark="),
         (lambda: runs_needed(SINGLE, SINGLE, over="replicate"), "1 replicate given"),
         (lambda: runs_needed(X, X, over="instance", power=0.0), "power: 0.0 given"),
         (lambda: clear_pairs(ONES, 0, over="replicate"), "bound: 0 given"),

@@ -42,10 +42,7 @@ def world(instances=3):
 
 def spec(**changes):
     usual = {
-        "policies": [
-            jb.policies.OmegaUCB(rho=RHO),
-            jb.grid(jb.policies.MUCB, alpha=[0.0625, 0.25]),
-        ],
+        "policies": [jb.policies.OmegaUCB(rho=RHO), jb.policies.MUCB(alpha=[0.0625, 0.25])],
         "environments": {"three": world(), "two": world(2)},
         "constraint": budget_of,
         "budgets": [4.0, 16.0],
@@ -60,9 +57,7 @@ def spec(**changes):
 
 def contents(folder):
     """Every file outside the log, by name."""
-    files = [
-        path for path in Path(folder).rglob("*") if path.is_file() and path.parent.name != "log"
-    ]
+    files = [x for x in Path(folder).rglob("*") if x.is_file() and x.parent.name != "log"]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
@@ -140,8 +135,9 @@ def test_the_dataset_is_labelled_and_survives_the_disk(done):
     assert "\n" not in repr(result)
     curve = result.curve("OmegaUCB", "two", 1)
     assert curve.recommendation() in repr(curve) and curve.recommendation() in str(result)
-    with pytest.raises(jb.InputError, match=r"^environment, budget_index: \('two', 9\) given"):
-        result.curve("OmegaUCB", "two", budget_index=9)
+    assert curve.apart["rho"].values.tolist() == RHO and str(curve.regret).startswith("rho  ")
+    with pytest.raises(jb.InputError, match=r"budget_index: \('two', 16\) given.* 1 for 16"):
+        result.curve("OmegaUCB", "two", budget_index=16)
     with pytest.raises(jb.InputError, match=r"^environment, budget_index: \(None, 0\) given"):
         result.curve("OmegaUCB")  # one of two environments
     xarray.testing.assert_identical(sweep(spec()).data, data)  # in memory as on disk
@@ -340,12 +336,8 @@ class ItsOwnBudget(jb.policies.UCB1):
 
 
 def test_two_parameters_are_in_words_and_names_stay_names(tmp_path):
-    timed = ItsOwnBudget(budget=[1.0, 2.0, 4.0])
-    policies = {
-        "=cmd()|x": jb.grid(jb.policies.OmegaUCB, rho=RHO),
-        "pair": two_parameters(),
-        "timed": timed,
-    }
+    one, timed = jb.policies.OmegaUCB(rho=RHO), ItsOwnBudget(budget=[1.0, 2.0, 4.0])
+    policies = {"=cmd()|x": one, "pair": two_parameters(), "timed": timed}
     result = sweep(spec(policies=policies, environments=world(), budgets=[5.0]), tmp_path)
     assert result.parameters("pair") == ["rho", "floor"]
     (name,) = result.parameters("timed")  # an axis keeps its name
@@ -387,15 +379,15 @@ def test_each_setting_is_a_line_of_the_table(done):
     shown = result.best_values()
     assert len(shown.rows) == 4 * 2 and "few units" in shown.rows[0][-1]
     assert shown.rows[0][3] == result.curve("OmegaUCB", "three").recommendation()
+    assert repr(shown) == shown.text() and "np.float64" not in repr(result.sensitivity())
+    assert re.fullmatch(r"[\d.]+ \([-\d.]+ to [\d.]+\)", shown.rows[0][4])
     table = (folder / "sensitivity.csv").read_text().splitlines()
     assert table[0].startswith("environment,budget,policy,rho,alpha,regret,low,high,difference,")
     assert table[2].startswith("three,4,OmegaUCB,0.25,,")
     assert len(table) == 1 + 4 * 5
     row = dict(zip(table[0].split(","), table[2].split(","), strict=True))
-    mean = (
-        result.data["regret"].sel(environment="three", budget=4.0).isel(setting=1, mark=-1).mean()
-    )
-    assert float(row["regret"]) == pytest.approx(float(mean), rel=1e-8)
+    regret = result.data["regret"].sel(environment="three", budget=4.0).isel(setting=1, mark=-1)
+    assert float(row["regret"]) == pytest.approx(float(regret.mean()), rel=1e-8)
 
 
 # ---- what a sweep is

@@ -93,10 +93,11 @@ def _slope(arms: jb.environments.FiniteArms, budget: jb.TotalBudget, out: Path) 
     (figure, axes), lines = tools.empty_figure(), []
     for number, (name, (values, errors)) in enumerate(ways.items()):
         (colour, marker, _), middle = tools.nth_look(number), values.mean(axis=1)
-        half = 1.96 * np.sqrt((errors**2).sum(axis=1)) / arms.instances
+        error = np.sqrt((errors**2).sum(axis=1)) / arms.instances
         look = {"color": colour, "fmt": marker, "capsize": 3, "label": name}
-        axes.errorbar(theta * (1 + 0.03 * number), middle, half, **look)
-        lines.append(f"{middle[1]:.3g} ± {half[1]:.2g} ({name})")
+        axes.errorbar(theta * (1 + 0.03 * number), middle, 1.96 * error, **look)
+        lines.append(f"{middle[1]:.3g} (standard error {error[1]:.2g}; {name})")
+    axes.set_title("bars: 95 %, that is 1.96 standard errors", fontsize=10)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set(xlabel="θ of SoftElim", ylabel="slope of the regret in θ (reward)", xscale="log")
     tools.label_grid(axes.xaxis, theta, log=True)
