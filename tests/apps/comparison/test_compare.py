@@ -171,7 +171,7 @@ def test_a_parameter_per_instance_goes_with_its_instance(together: Comparison) -
     [
         ({"runs": True}, "runs: True given"),
         ({"budget": 1e-9}, "budget: 1e-09 given; it must be from"),
-        ({"policies": []}, "policies: .* given; it must be a policy or a list"),
+        ({"policies": []}, "policies: .* given; it must be a policy"),
         ({"policies": OmegaUCB(rho=np.ones((2, 3)))}, r"OmegaUCB.rho: .* \(2, 3\) given"),
         ({"growth": "two"}, "growth: 'two' given"),
         ({"growth": 0.0}, "growth: 0.0 given"),

@@ -15,6 +15,7 @@ from jaxbandits._engine import setup
 from jaxbandits.apps.comparison import ArmsTable, Evidence, Instance, read_arms, worlds
 from jaxbandits.apps.comparison.arms_table import Daily
 from jaxbandits.apps.comparison.plan import prepare
+from jaxbandits.apps.comparison.worlds import why_no_posterior
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError
 from jaxbandits.core.streams import Domain, lane_words
@@ -242,5 +243,5 @@ def test_an_instance_may_come_twice_with_other_runs() -> None:
 def test_means_are_given_where_nothing_says_how_sure_they_are(tmp_path) -> None:
     means = tmp_path / "means.csv"
     means.write_text("name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n")
-    assert "no counts" in str(worlds.why_no_posterior(read_arms(means)))
+    assert "without counts" in str(why_no_posterior(read_arms(means)))
     assert prepare(means, 20.0, OmegaUCB()).worlds.posterior is None
