@@ -370,9 +370,9 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
     if wrong.any():
         must = "a whole number of pulls" if role == "pulls" else "a finite number of at least 0"
         place = f"{sheet.source}, line {column.index[wrong][0]}, column {brief(title, 60)}"
-        text, is_other = column[wrong].iloc[0], np.isnan(values[wrong][0])  # decimal sign, perhaps
-        say = " (or give --decimal)" * (is_other and numerals.is_number(text))
-        raise bad(place, text, must + say)
+        text, is_unread = column[wrong].iloc[0], np.isnan(values[wrong][0])
+        in_other_sign = bool(is_unread and numerals.is_number(text))
+        raise bad(place, text, must + " (or give --decimal)" * in_other_sign)
     if counts and re.search(_OF_ONE, title.replace("_", " ")):
         raise bad(
             "columns", f"{role}={title}", "a total over pulls, not a mean, rate or percentage"
