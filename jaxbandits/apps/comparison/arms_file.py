@@ -348,8 +348,8 @@ def _numbers(sheet: _Sheet, decimal: str | None) -> dict[str, FloatArray]:
         values = plain.fillna(others).to_numpy(np.float64)
         numbers[role] = _checked(sheet, role, values, percent.to_numpy())
         for text, (_, unit) in read.items():
-            if unit not in ("", "%"):
-                currencies.setdefault(unit, (column == text).to_numpy())
+            if unit not in ("", "%", *currencies):
+                currencies[unit] = (column == text).to_numpy()
     if len(currencies) > 1:
         (first, _), (other, rows), *_ = currencies.items()
         say = "it must be one currency: convert it, or make a file of each"
