@@ -81,14 +81,14 @@ class Progress:
     """One bar for several tasks, each a policy and its runs. A context manager; removed on exit.
 
     Give one to ``simulate(..., progress=...)`` in several calls, and they share the bar. The runs
-    are counted in any case: ``done`` of ``runs`` are finished.
+    are counted in any case: ``done`` of ``runs`` are finished. ``names`` replace those of a call.
     """
 
-    def __init__(self, style: bool | str | None, tasks: int, runs: int):
+    def __init__(self, style: bool | str | None, tasks: int, runs: int, names: Sequence[str] = ()):
         if not isinstance(style, (bool, np.bool_, type(None))) and style != LINES:
             raise bad("progress", style, "True, False, None, 'lines' or a Progress")
         self.runs, self.done = runs, 0
-        self._tasks, self._number = tasks, 0
+        self._tasks, self._number, self._names = tasks, 0, names
         self._bar = Bar(style, runs, "{n:.0f}/{total:.0f} runs, ")
 
     def __enter__(self) -> Progress:
@@ -103,6 +103,7 @@ class Progress:
         The result is to be called with (the runs' worth of work done in these tasks, of which runs
         finished).
         """
+        names = self._names or names
         first, self._number = self._number + 1, self._number + len(names)
         numbers = f"{first}" if len(names) == 1 else f"{first}-{self._number}"
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""

@@ -12,7 +12,6 @@ import functools
 import hashlib
 import io
 import itertools
-import math
 import re
 import shlex
 import sys
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 
+from jaxbandits.apps.comparison import numerals
 from jaxbandits.apps.comparison.arms_table import ArmsTable, Daily, Evidence, FloatArray, Instance
 from jaxbandits.core import InputError, bad
 from jaxbandits.tools import brief, line, quoted, refuse
@@ -51,19 +51,6 @@ _GUESSES = {  # how titles of numbers often begin, for the question
     "pulls": r"(?i)cli[ck]|kli|pull|visit|sess|request|impr",
     "reward": r"(?i)conv|kon[vw]|order|purch|sale|lead|result|reward|score",
     "cost": r"(?i)cost|co[uû]t|kos[tz]|spen|amount|usd|eur",
-}
-_SIGN = (  # of a currency
-    r"(?:[A-Z]{0,3}[$£¥₠-⃀]|kr\.?|zł|Kč|Ft|Rs\.?|AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EUR|GBP|HKD|HUF"
-    r"|IDR|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PEN|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR)"
-)
-_BLANK = r"\s\u00a0\u2009\u202f"
-_CELLS = {  # by the decimal sign: currency, sign, whole part with its thousands, rest, power, unit
-    decimal: re.compile(
-        rf"({_SIGN})?\s*([+-]?)([1-9]\d{{0,2}}([{other}'’{_BLANK}])\d{{3}}(?:\4\d{{3}})*"
-        rf"|[1-9]\d?(?:{other}\d\d)+{other}\d{{3}}|\d*)(?:[{decimal}](\d*))?(e[+-]?\d+)?[{_BLANK}]*({_SIGN}|%)?",
-        re.ASCII | re.IGNORECASE,
-    )
-    for decimal, other in ((".", ","), (",", r"\."))
 }
 _OF_ONE = r"(?i)\b(?:per|pro|par|por|avg|average|durchschn|mean|rate|e?cp[a-z]|ctr|rpm|epc|roas|roi|acos)\b|ø|%"
 _PARTS = {"micro": 1e6, "micros": 1e6, "cent": 100.0, "cents": 100.0, "¢": 100.0, "%": 100.0}
@@ -287,7 +274,7 @@ def _question(sheet: _Sheet, unknown: str) -> InputError:
     """What the columns are, with three samples each, and the command with a guess in each place."""
     top = sheet.cells.iloc[:500]
     samples = {x: [y for y in top[n].unique() if y] for n, x in enumerate(sheet.titles) if x}
-    numbers = [x for x, texts in samples.items() if any(map(_is_number, texts[:3]))]
+    numbers = [x for x, texts in samples.items() if any(map(numerals.is_number, texts[:3]))]
     words = [x for x in samples if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
     pairs = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
     for role, pattern in _GUESSES.items():
@@ -332,20 +319,6 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
 # --- Numbers
 
 
-def _number(text: str, decimal: str) -> tuple[float, str]:
-    """A cell as it reads with this decimal sign, and its currency or %; NaN if it does not."""
-    found = _CELLS[decimal].fullmatch(text)
-    if found is None or not (found[3] or found[5]) or (found[1] and found[7]):
-        return math.nan, ""
-    whole = re.sub(r"\D", "", found[3])
-    number = float(f"{found[2]}{whole or 0}.{found[5] or 0}{found[6] or ''}")
-    return number, (found[1] or found[7] or "").upper()
-
-
-def _is_number(text: str) -> bool:
-    return any(_number(text, sign)[0] >= 0 for sign in ".,")
-
-
 def _numbers(sheet: _Sheet, decimal: str | None) -> dict[str, FloatArray]:
     """Numbers by role, in the decimal sign by which all cells read, pulls as whole numbers."""
     columns = {role: sheet.texts(role) for role in _AMOUNTS if role in sheet.at}
@@ -353,31 +326,34 @@ def _numbers(sheet: _Sheet, decimal: str | None) -> dict[str, FloatArray]:
     every = [(role, x) for role, x in every if x not in _NOTHING and x.casefold() not in _YES]
 
     def reads(sign: str) -> bool:
-        values = ((role, _number(text, sign)[0]) for role, text in every)
+        values = ((role, numerals.parsed(text, sign)[0]) for role, text in every)
         return all(x == x and (role != "pulls" or x % 1 == 0) for role, x in values)
 
     sign = decimal or ("," if reads(",") else ".")
     if not decimal and sign == "," and reads("."):
         sign = "."
-        for text in (x for _, x in every if _number(x, ".") != _number(x, ",")):
+        for text in (x for _, x in every if numerals.parsed(x, ".") != numerals.parsed(x, ",")):
             raise sheet.error(
                 f"{quoted(text)} can be read in two ways; give --decimal . or --decimal ,"
             )
-    numbers, currencies = dict[str, FloatArray](), set[str]()
+    numbers, currencies = dict[str, FloatArray](), dict[str, np.ndarray]()
     for role, column in columns.items():
         if role == "reward":
             column = column.map(lambda x: _YES.get(x.casefold(), x))
         pointed = column if sign == "." else column.where(column == "")
         plain = pd.to_numeric(pointed, errors="coerce")
-        read = {text: _number(text, sign) for text in column[plain.isna()].unique()}
+        read = {text: numerals.parsed(text, sign) for text in column[plain.isna()].unique()}
         others = column.map({text: value for text, (value, _) in read.items()})
         percent = column.isin([text for text, (_, unit) in read.items() if unit == "%"])
         values = plain.fillna(others).to_numpy(np.float64)
         numbers[role] = _checked(sheet, role, values, percent.to_numpy())
-        currencies |= {unit for _, unit in read.values()} - {"", "%"}
+        for text, (_, unit) in read.items():
+            if unit not in ("", "%", *currencies):
+                currencies[unit] = (column == text).to_numpy()
     if len(currencies) > 1:
-        names = " and ".join(map(quoted, sorted(currencies)))
-        raise sheet.error(f"amounts in {names}; it must be one currency")
+        (first, _), (other, rows), *_ = currencies.items()
+        say = "it must be one currency: convert it, or make a file of each"
+        sheet.refuse(rows, f"{quoted(other)} beside {quoted(first)}; {say}")
     sheet.currency = "".join(currencies)
     return numbers
 
@@ -394,7 +370,9 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
     if wrong.any():
         must = "a whole number of pulls" if role == "pulls" else "a finite number of at least 0"
         place = f"{sheet.source}, line {column.index[wrong][0]}, column {brief(title, 60)}"
-        raise bad(place, column[wrong].iloc[0], f"{must} (or give --decimal)")
+        text, is_unread = column[wrong].iloc[0], np.isnan(values[wrong][0])
+        in_other_sign = bool(is_unread and numerals.is_number(text))
+        raise bad(place, text, must + " (or give --decimal)" * in_other_sign)
     if counts and re.search(_OF_ONE, title.replace("_", " ")):
         raise bad(
             "columns", f"{role}={title}", "a total over pulls, not a mean, rate or percentage"
@@ -438,7 +416,7 @@ def _check(sheet: _Sheet, rows: pd.DataFrame) -> None:
         sheet.refuse(total, f"{quoted(name)} is the sum of other rows; {say}")
     for title, column in sheet.unused():
         texts = {*column.unique()} - {*_NOTHING}
-        if len(texts) > 1 and all(re.fullmatch(_SIGN, x) for x in texts):
+        if len(texts) > 1 and all(re.fullmatch(numerals.SIGN, x) for x in texts):
             say = f"with --columns {shlex.quote(f'instance={title}')} each is simulated separately"
             raise sheet.error(f"several currencies are in {quoted(title)}: {say}")
     if kind == "log" and "pulls" not in sheet.constant:
@@ -482,7 +460,7 @@ def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     sheet.refuse(undated, no_day)
     for title, column in sheet.unused():
         texts, of_arm = {*column.unique()} - {*_NOTHING}, column.groupby(arm.to_numpy())
-        is_id = re.search(r"(?i)\b(id|nr|no)\b", title) or not all(map(_is_number, texts))
+        is_id = re.search(r"(?i)\b(id|nr|no)\b", title) or not all(map(numerals.is_number, texts))
         is_kind = is_id or of_arm.agg(frozenset).nunique() == 1  # the same ones for each arm
         if is_kind and of_arm.nunique().max() > 1:
             ways = (f"name={title}+{sheet.title('name')}", f"over={title}", f"time={title}")
@@ -493,7 +471,7 @@ def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
 
 def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     """Make of a row for each request a log, arm by arm: row j of each is one request."""
-    price, unit = _number(sheet.columns.get("cost", ""), ".")
+    price, unit = numerals.parsed(sheet.columns.get("cost", ""), ".")
     is_price = sheet.columns.keys() == {"cost"} and price > 0 and not unit
     if sheet.columns and not is_price:
         given = ",".join(map("=".join, sheet.columns.items()))
@@ -507,7 +485,7 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
             of = costs if (found[1] or found[4]).lower().endswith("cost") else worded
         known |= {arm}
         filled = [x for x in sheet.cells[n].iloc[:1000] if x not in _NOTHING]
-        numbers = sum(_is_number(x) or x.casefold() in _YES for x in filled)
+        numbers = sum(numerals.is_number(x) or x.casefold() in _YES for x in filled)
         if title and 2 * numbers > len(filled) and not {title, arm} & {*drop}:
             if arm in of:
                 what = "cost" if of is costs else "score"

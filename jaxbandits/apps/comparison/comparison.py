@@ -85,11 +85,12 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        plan, best = self.plan, self.ranking()[0]["setting"]
+        plan, (best, *others) = self.plan, self.ranking()
         counts = {"setting": len(plan.played.labels), "instance": len(plan.table.instances)}
         parts = [count_of(n, name) for name, n in (counts | {"run": plan.runs}).items()]
-        of_each = f"of each, budget {plan.spending.budget:g}; best mean reward: {best}"
-        return f"Comparison: {', '.join(parts)} {of_each}"
+        of_each = f"of each, budget {plan.spending.budget:g}; best mean reward: {best['setting']}"
+        is_clear = all(row["difference_clear"] for row in others)
+        return f"Comparison: {', '.join(parts)} {of_each}{'' if is_clear else ', not clearly'}"
 
     def ranking(self) -> list[dict[str, Any]]:
         """One row per setting, averaged over the instances, best first; see :meth:`table`."""
@@ -345,9 +346,10 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
     size, settings = plans.block_size(plan), len(plan.played.labels)
     blocks = [range(first, first + size) for first in range(0, plan.runs - size, size)]
     blocks.append(range(plan.runs - size, plan.runs))
-    lanes, tasks = settings * len(plan.table.instances) * plan.runs, len(plan.played.policies)
+    lanes = settings * len(plan.table.instances) * plan.runs
+    names = [of.name or type(of.policy).__name__ for of in plan.played.policies]
     parts = list[dict[str, np.ndarray]]()
-    with Progress(progress, len(blocks) * tasks, lanes) as bar:
+    with Progress(progress, len(blocks) * len(names), lanes, names) as bar:
         try:
             parts += [_simulated(plan, runs, bar) for runs in blocks]
         except KeyboardInterrupt:

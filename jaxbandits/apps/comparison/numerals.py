@@ -1,8 +1,38 @@
-"""How numbers are written for a reader."""
+"""How numbers are read from a file, and written for a reader."""
 
 from __future__ import annotations
 
 import math
+import re
+
+SIGN = (  # of a currency
+    r"(?:[A-Z]{0,3}[$£¥₠-⃀]|kr\.?|zł|Kč|Ft|Rs\.?|AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EUR|GBP|HKD|HUF"
+    r"|IDR|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PEN|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR)"
+)
+_BLANK = r"\s\u00a0\u2009\u202f"
+_CELLS = {  # by the decimal sign: currency, sign, whole part with its thousands, rest, power, unit
+    decimal: re.compile(
+        rf"({SIGN})?\s*([+-]?)([1-9]\d{{0,2}}([{other}'’{_BLANK}])\d{{3}}(?:\4\d{{3}})*"
+        rf"|[1-9]\d?(?:{other}\d\d)+{other}\d{{3}}|\d*)(?:[{decimal}](\d*))?(e[+-]?\d+)?[{_BLANK}]*({SIGN}|%)?",
+        re.ASCII | re.IGNORECASE,
+    )
+    for decimal, other in ((".", ","), (",", r"\."))
+}
+
+
+def parsed(text: str, decimal: str) -> tuple[float, str]:
+    """A cell as it reads with this decimal sign, and its currency or %; NaN if it does not."""
+    found = _CELLS[decimal].fullmatch(text)
+    if found is None or not (found[3] or found[5]) or (found[1] and found[7]):
+        return math.nan, ""
+    whole = re.sub(r"\D", "", found[3])
+    number = float(f"{found[2]}{whole or 0}.{found[5] or 0}{found[6] or ''}")
+    return number, (found[1] or found[7] or "").upper()
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number of at least 0, in one of the decimal signs."""
+    return any(parsed(text, sign)[0] >= 0 for sign in ".,")
 
 
 def amount(value: float) -> str:

@@ -77,10 +77,20 @@ def _in_short(answer: Answer) -> str:
     if not math.isnan(coverage):
         of_100 = math.floor(100 * coverage + 1e-9)
         between = f"{_ends(data, 'earned', row=0)} in {of_100} of 100 runs"
-    settings = data.attrs["settings"]
-    place = f", the most of {settings} settings" if settings > 1 else ""
+    place = place_of([row["difference_clear"] for row in answer.comparison.ranking()[1:]])
     would = f"{answer.setting} would have earned {earned} ({between}){place}"
     return f"In short: {money}, {would}; that is {_than(answer, 1)}."
+
+
+def place_of(clear: Sequence[bool]) -> str:
+    """``, the most of 3 settings``, and how many of the others are not clearly worse."""
+    unclear = [*clear].count(False)
+    which = f"{unclear} of the others {'is' if unclear == 1 else 'are'} not"
+    if unclear == len(clear):
+        of_all = {1: "the other is not", 2: "neither of the others is"}
+        which = of_all.get(unclear, "none of the others is")
+    but = f", though {which} clearly worse" if unclear else ""
+    return f", the most of {len(clear) + 1} settings{but}" if clear else ""
 
 
 def _than(answer: Answer, row: int) -> str:
@@ -160,7 +170,7 @@ def _arms(answer: Answer) -> Table:
     )
     header = ["instance"] * several + ["arm", "of the money"] + ["mixture"] * with_mixture
     header += [f"{table.pull_unit}s", table.reward_unit]
-    header += [f"cost per {table.reward_unit.removesuffix('s')}", "best ratio"]
+    header += [f"cost per {table.reward_unit.removesuffix('s')}", "best ratio, sure"]
     rows = []
     for i, name in enumerate(data["instance"].values.tolist()):
         share = data["money_share"].values[i]

@@ -49,7 +49,7 @@ def test_interrupted(tmp_path: Path) -> None:
     words = "compare --arms arms.csv --budget 1e4 --policies omega_ucb,bts --runs 5000 --progress"
     job = start(words.split(), tmp_path)
     assert job.stderr is not None
-    calls, moment = b"", rb"OmegaUCB and 1 more:\s+\d+%.*\b[1-9][0-9]*/10000 runs"
+    calls, moment = b"", rb"omega_ucb and 1 more:\s+\d+%.*\b[1-9][0-9]*/10000 runs"
     while not re.search(moment, calls):
         part = job.stderr.read1(4096)  # type: ignore[attr-defined]
         assert part, f"the job ended by itself: {calls!r}"

@@ -13,6 +13,7 @@ import xarray
 from jaxbandits.apps.comparison import Answer, answer_of, compare, markdown, write_report
 from jaxbandits.apps.comparison.answer import Spread
 from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, histories
+from jaxbandits.apps.comparison.report import place_of
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.statistics import dominance
 
@@ -115,6 +116,17 @@ def test_in_short_comes_first_and_the_mixture_is_a_split(answer: Answer, folder:
     row = few.data["row"].values.tolist().index(MIXTURE)
     gain = few.data["earned"].values[0] - few.data["earned"].values[row]
     assert few.data["gain"].values[row] == pytest.approx(gain)
+
+
+def test_the_most_is_said_with_those_that_are_not_clearly_worse(answer: Answer) -> None:
+    said = {(False,): "the other is not", (False, False): "neither of the others is"}
+    said |= {(True, False, True): "1 of the others is not", (False,) * 3: "none of the others is"}
+    for clear, who in said.items():
+        assert place_of(clear).endswith(f"of {len(clear) + 1} settings, though {who} clearly worse")
+    assert place_of([]) == "" and place_of([True, True]) == ", the most of 3 settings"
+    (other,) = answer.comparison.ranking()[1:]
+    assert f"runs){place_of([other['difference_clear']])}; that is" in markdown(answer)
+    assert repr(answer.comparison).endswith(", not clearly") != other["difference_clear"]
 
 
 def test_the_files_hold_the_dataset_and_the_page_its_markdown(folder: Path, answer: Answer) -> None:

@@ -14,10 +14,8 @@ import pytest
 import jaxbandits as jb
 from jaxbandits import statistics
 from jaxbandits.apps._cli.compare import parser
-from jaxbandits.apps.comparison import plan, run_plan
-from jaxbandits.apps.comparison.arms_file import read_arms
-from jaxbandits.apps.comparison.arms_table import ArmsTable, Instance
-from jaxbandits.apps.comparison.comparison import Comparison, compare
+from jaxbandits.apps.comparison import ArmsTable, Comparison, Instance, compare, plan, read_arms
+from jaxbandits.apps.comparison.comparison import run_plan
 from jaxbandits.apps.comparison.plan import prepare
 from jaxbandits.apps.comparison.request import READING, Request
 from jaxbandits.core.checks import InputError

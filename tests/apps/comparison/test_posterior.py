@@ -12,21 +12,10 @@ from scipy import stats
 
 import jaxbandits as jb
 from jaxbandits._engine import setup
-from jaxbandits.apps.comparison import ArmsTable, Evidence, Instance, read_arms
+from jaxbandits.apps.comparison import ArmsTable, Evidence, Instance, read_arms, worlds
 from jaxbandits.apps.comparison.arms_table import Daily
 from jaxbandits.apps.comparison.plan import prepare
-from jaxbandits.apps.comparison.worlds import (
-    CountPosterior,
-    DrawnMeans,
-    LogPosterior,
-    SharedGrid,
-    day_to_day_cost_cv,
-    mean_uniforms,
-    pooled_gamma,
-    posterior_of,
-    run_arms,
-    why_no_posterior,
-)
+from jaxbandits.apps.comparison.worlds import why_no_posterior
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError
 from jaxbandits.core.streams import Domain, lane_words
@@ -53,7 +42,7 @@ TWO = table(counts("one"), counts("two", 3))
 
 
 def test_uniforms_stand_where_their_address_says() -> None:
-    uniforms = mean_uniforms(7, 3, [0, 11], np.array([0, 5]), np.array([2, 4]))
+    uniforms = worlds.mean_uniforms(7, 3, [0, 11], np.array([0, 5]), np.array([2, 4]))
     root = tuple(int(x) for x in np.asarray(jax.random.key_data(jax.random.key(7))))
     for i, run in enumerate((0, 11)):
         for j, (draw, arm) in enumerate(((0, 2), (5, 4))):
@@ -84,7 +73,7 @@ def test_no_draw_depends_on_other_runs_or_policies() -> None:
 
 
 def test_the_posterior_is_the_one_that_the_text_states() -> None:
-    posterior = posterior_of(TWO)
+    posterior = worlds.posterior_of(TWO)
     n, x, s = (np.concatenate([a, a[:3]]) for a in (CLICKS, CONVERSIONS, SPENT))
 
     # The same integrals in other coordinates: Δ(arcsin √m) has the density (m(1 − m))^−½, Δ(ln σ)
@@ -122,21 +111,21 @@ def test_the_posterior_is_the_one_that_the_text_states() -> None:
 def test_mean_costs_are_those_of_what_is_drawn_with_the_doubt_of_what_arms_share() -> None:
     """Few clicks, and an m that is hardly known: exp of a wider normal law has a larger mean."""
     unit, doubtful = np.ones(1), np.array([0.4])
-    pool = SharedGrid(unit, np.array([-1.0]), np.array([0.5]), doubtful)
+    pool = worlds.SharedGrid(unit, np.array([-1.0]), np.array([0.5]), doubtful)
     clicks = np.array([0.0, 1.0, 50.0])
     log_cost = np.log([1.0, 0.5, 0.3])
-    costs = CountPosterior("beta", clicks, clicks / 2, log_cost, clicks / 0.25, pool, pool)
+    costs = worlds.CountPosterior("beta", clicks, clicks / 2, log_cost, clicks / 0.25, pool, pool)
     uniform = (np.arange(100) + 0.5) / 100
     samples = [[costs._cost([0], [m], np.full(3, u))[0] for u in uniform] for m in uniform]
     np.testing.assert_allclose(costs.means()[1], np.mean(samples, axis=(0, 1)), rtol=0.01)
 
 
 def test_a_draw_is_of_the_node_that_its_run_drew() -> None:
-    posterior = posterior_of(TWO).instances[0]
+    posterior = worlds.posterior_of(TWO).instances[0]
     # Of no instance: of the file
-    shared = mean_uniforms(5, 2**32 - 1, range(3), np.array([1, 2]), np.array([0, 0]))
+    shared = worlds.mean_uniforms(5, 2**32 - 1, range(3), np.array([1, 2]), np.array([0, 0]))
     # The central 99.9 %
-    u = 0.0005 + 0.999 * mean_uniforms(5, 1, range(3), np.zeros(4, int), np.arange(4))
+    u = 0.0005 + 0.999 * worlds.mean_uniforms(5, 1, range(3), np.zeros(4, int), np.arange(4))
     means = posterior.draw(5, 1, range(3))
     for run in range(3):
         at, cost = (
@@ -172,19 +161,19 @@ def test_no_draw_is_above_the_bound() -> None:
 def test_days_say_how_a_cost_varies() -> None:
     clicks, spent = np.array([10.0, 20.0, 10.0]), np.array([8.0, 20.0, 12.0])  # 0.8, 1, 1.2 a click
     rows = Daily(clicks, np.array([1.0, 2.0, 1.0]), spent)
-    assert day_to_day_cost_cv([rows]) == pytest.approx(np.sqrt((10 * 0.04 + 10 * 0.04) / 2))
-    posterior = posterior_of(table(counts("one", daily=(rows,) * 4)))
+    assert worlds.day_to_day_cost_cv([rows]) == pytest.approx(np.sqrt((10 * 0.04 + 10 * 0.04) / 2))
+    posterior = worlds.posterior_of(table(counts("one", daily=(rows,) * 4)))
     assert posterior.cost_cv_from == "days"
-    assert posterior.cost_cv == pytest.approx(day_to_day_cost_cv([rows]))
+    assert posterior.cost_cv == pytest.approx(worlds.day_to_day_cost_cv([rows]))
     # Conversions vary less than by chance: no less than a binomial law
     assert posterior.dispersion == 1.0
-    assert posterior_of(table(counts("one", daily=(rows,) * 4)), cost_cv=0.2).cost_cv == 0.2
+    assert worlds.posterior_of(table(counts("one", daily=(rows,) * 4)), cost_cv=0.2).cost_cv == 0.2
 
 
 def test_rates_of_many_arms_have_the_law_that_they_were_drawn_by() -> None:
     draw = np.random.default_rng(0)
     n, rate = draw.integers(20, 400, 3000).astype(float), draw.gamma(4.0, 0.5, 3000)
-    pool = pooled_gamma(n, 3.0 * draw.poisson(n * rate / 3.0), 3.0)
+    pool = worlds.pooled_gamma(n, 3.0 * draw.poisson(n * rate / 3.0), 3.0)
     assert pool.weight @ pool.mean == pytest.approx(2.0, rel=0.04)
     assert np.exp(pool.weight @ np.log(pool.strength)) == pytest.approx(4.0, rel=0.1)
 
@@ -192,10 +181,10 @@ def test_rates_of_many_arms_have_the_law_that_they_were_drawn_by() -> None:
 def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
     draw = np.random.default_rng(1)
     rows = tuple((draw.uniform(0, 1, k), draw.uniform(0.1, 1, k)) for k in (5, 9))
-    means = LogPosterior(rows).draw(3, 2, range(4000))
+    means = worlds.LogPosterior(rows).draw(3, 2, range(4000))
     for arm, (reward, cost) in enumerate(rows):
-        u = mean_uniforms(3, 2, [17], np.arange(reward.size), np.full(reward.size, arm))[0, :, 0]
-        weights = -np.log(u) / -np.log(u).sum()
+        u = worlds.mean_uniforms(3, 2, [17], np.arange(reward.size), np.full(reward.size, arm))
+        weights = -np.log(u[0, :, 0]) / -np.log(u[0, :, 0]).sum()
         assert means.reward[17, arm] == pytest.approx((weights * reward).sum())
         assert means.cost[17, arm] == pytest.approx((weights * cost).sum())
         error = reward.std() / np.sqrt(reward.size + 1)  # Var Σ w r = Var(r) / (R + 1)
@@ -203,8 +192,8 @@ def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
         assert means.reward[:, arm].std() == pytest.approx(error, rel=0.05)
     of_file = (np.array([row[i].mean() for row in rows]) for i in (0, 1))
     instance = Instance("log", ("a", "b"), *of_file, 1.0, 1.0, rows)
-    short = LogPosterior(rows).draw(3, 2, range(2))
-    arms = run_arms([instance], [short], "empirical", 0.0)
+    short = worlds.LogPosterior(rows).draw(3, 2, range(2))
+    arms = worlds.run_arms([instance], [short], "empirical", 0.0)
     reward, cost = arms.values()
     np.testing.assert_allclose(reward, short.reward, atol=2**-20)
     np.testing.assert_allclose(cost, short.cost, atol=2**-20)
@@ -220,9 +209,10 @@ def test_a_log_is_the_bayesian_bootstrap_of_its_rows() -> None:
 
 def test_clicks_keep_the_words_of_coins() -> None:
     instance = counts("one")
-    means = DrawnMeans((CONVERSIONS / CLICKS)[None], (SPENT / CLICKS)[None])
+    means = worlds.DrawnMeans((CONVERSIONS / CLICKS)[None], (SPENT / CLICKS)[None])
     coins = jb.environments.FiniteArms.bernoulli(means.reward, means.cost / 2.0)
-    same, clicks = (run_arms([instance], [means], noise, 0.3) for noise in ("bernoulli", "clicks"))
+    noises = ("bernoulli", "clicks")
+    same, clicks = (worlds.run_arms([instance], [means], noise, 0.3) for noise in noises)
     words = jax.vmap(lambda n: streams.words(jax.random.key(1), n, 3))(jnp.arange(2000))
     outcomes = []
     for arms in (coins, same, clicks):

@@ -52,6 +52,7 @@ def test_what_may_be_another_number_is_refused_in_one_line(tmp_path: Path, name:
     with pytest.raises(InputError) as caught:
         read(tmp_path, content, **options)
     assert words in str(caught.value) and "\n" not in str(caught.value)
+    assert ("--decimal" in str(caught.value)) == ("--decimal" in words)  # it helps no minus
     assert re.search(r"arms\.csv|^(columns|drop|decimal):", str(caught.value))
 
 

@@ -12,6 +12,7 @@ from jaxbandits.apps.comparison.plan import BEST, EVEN, MIXTURE, SEEN, file_mean
 from jaxbandits.policies import MRCB, OmegaUCB
 
 ADS = "name,clicks,cost,conversions\nSpring,400,410.00,40\nSummer,250,300.00,30\nAutumn,600,500.00,70\n"
+MODELS = (("small", 0.4, 5e-4), ("middle", 0.6, 2e-3), ("large", 0.8, 0.01))
 UCB = OmegaUCB(rho=0.25)
 
 
@@ -29,11 +30,7 @@ def log() -> str:
     """Six hundred requests of three models; scores and costs."""
     draw, lines = np.random.default_rng(5), ["name,reward,cost"]
     for _ in range(200):
-        for name, score, cost in (
-            ("small", 0.4, 5e-4),
-            ("middle", 0.6, 2e-3),
-            ("large", 0.8, 0.01),
-        ):
+        for name, score, cost in MODELS:
             value, paid = min(max(draw.normal(score, 0.1), 0), 1), cost * draw.uniform(0.5, 1.5)
             lines.append(f"{name},{value:.4f},{paid!r}")
     return "\n".join(lines) + "\n"
