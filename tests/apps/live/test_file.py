@@ -378,7 +378,7 @@ def test_an_audit_decides_again(file: Path, monkeypatch: pytest.MonkeyPatch, cap
         db.execute("UPDATE events SET arm = (arm + 1) % 3 WHERE id = 30 AND do = 'choose'")
         db.execute("DELETE FROM events WHERE n = 250")
     decision, gap = jb.live.audit(file)["problems"]
-    assert "for request 30, and '" in decision and gap == "events 250 to 250 are missing"
+    assert "for request 30, recomputed as '" in decision and gap == "events 250 to 250 are missing"
     assert main(["audit", str(file)]) == 1
     with sqlite3.connect(file) as db:
         db.execute("UPDATE arms SET open = open + 1 WHERE id = 0")
