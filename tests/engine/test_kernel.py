@@ -264,7 +264,7 @@ def test_what_a_kernel_cannot_play_is_named() -> None:
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        (rounds(p.LinUCB(), in_contexts)(3), "no kernel plays its round .*dot_general"),
+        (rounds(p.LinUCB(), in_contexts)(3), "no kernel supports its round .*dot_general"),
         ((p.BZoom(lam=0.5, lipschitz=11.7), e.cost_valley(0.5, 0.5), jb.Horizon(9)), "no arms"),
     ],
     ids=["products of matrices", "a continuum"],

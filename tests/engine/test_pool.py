@@ -284,9 +284,7 @@ def test_a_state_that_is_kept_plays_as_a_new_one(monkeypatch):
 def test_large_states_are_few(monkeypatch):
     task, places = the_task(), jax.local_devices()[:1]
     monkeypatch.setattr(pool, "is_short", lambda task: False)
-    for fit, slots in ((100, 32), (31, 16), (9, 8), (1, 8)):
-        limits = fit * task.shapes.state_bytes, 4 * fit * task.shapes.state_bytes
-        monkeypatch.setattr(pool, "_STATE_BYTES", limits)
-        assert pool.usual_slots(task, 1, places) == slots
-        plain = {100: 64, 31: 64, 9: 32, 1: 8}[fit]
-        assert pool.usual_slots(task, 1, places, native=False) == plain
+    for fit, slots, plain in ((100, 32, 64), (31, 16, 64), (9, 8, 32), (1, 8, 8)):
+        size = fit * task.shapes.state_bytes
+        monkeypatch.setattr(pool, "_STATE_BYTES", (size, 4 * size))
+        assert [pool.usual_slots(task, 1, places, native=x) for x in (1, 0)] == [slots, plain]
