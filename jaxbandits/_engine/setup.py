@@ -682,9 +682,11 @@ def _engine(
                 scan,
                 f"about {rounds:,.0f} rounds are simulated before a program for many at once would compile",
             )
-        most_arms = getattr(policy, "leaps_up_to", math.inf)
-        if engine == "auto" and getattr(environment.spec, "arms", 0) > most_arms:
-            return scan, f"{type(policy).__name__} changes its leader too often with so many arms"
+        arms = getattr(environment.spec, "arms", 1)
+        least, most = getattr(policy, "leaps_from", 1), getattr(policy, "leaps_up_to", arms)
+        if engine == "auto" and not least <= arms <= most:
+            name, many = type(policy).__name__, "many" if arms > most else "few"
+            return scan, f"{name} changes its leader too often with so {many} arms"
         return candidate, None
     if engine == "leap":
         raise InputError(f"engine: 'leap' given, but {candidate}; it must be 'auto' or 'scan'")

@@ -273,14 +273,15 @@ class IndexPolicy(ArmTotals):
         rests: True if an arm's score depends on its own statistics and t only, and never falls
             while the arm rests. A capability: it counts where it is declared, and a subclass with
             another score must declare it again (see :mod:`jaxbandits.core.capabilities`).
-        leaps_up_to: with more arms ``engine="auto"`` does not leap: the leader changes too often
-            for that to be faster.
+        leaps_from, leaps_up_to: with fewer or more arms ``engine="auto"`` does not leap: the leader
+            changes too often for that to be faster.
         rounding: by how much of itself a float32 score that rests may fall all the same, times two;
             the leap engine keeps this distance. 2⁻²⁰ covers formulas of some twenty operations
             (measured: 1.9·10⁻⁷).
     """
 
     rests: ClassVar[bool] = False
+    leaps_from: ClassVar[int] = 1
     leaps_up_to: ClassVar[int] = 2**24
     rounding: ClassVar[float] = 2.0**-20
 

@@ -143,6 +143,10 @@ class ExperiencedIndex(AroundIndex):
         return self.policy.rests
 
     @property
+    def leaps_from(self) -> int:  # type: ignore[override]
+        return self.policy.leaps_from
+
+    @property
     def leaps_up_to(self) -> int:  # type: ignore[override]
         return self.policy.leaps_up_to
 

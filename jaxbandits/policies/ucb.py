@@ -440,8 +440,8 @@ class UCBBV1(IndexPolicy):
         s_k = \\sqrt{\\ln(t-1) / n_k};
 
     +∞ while λ ≤ s_k, or no cost was seen. So each arm is pulled about ln t / λ² times before its
-    index is finite (4,900 times for λ = 0.05 at t = 2·10⁵). Leaps: the index reads its own arm and
-    rises with t.
+    index is finite (4,900 times for λ = 0.05 at t = 2·10⁵). Leaps, by default with 40 arms or more:
+    the index reads its own arm and rises with t.
 
     Args:
         min_cost: λ in (0, 1], per instance ``[1, instance]``; the true least mean cost is **an
@@ -461,6 +461,7 @@ class UCBBV1(IndexPolicy):
     min_cost: ArrayLike = leaf(above=0, at_most=1)
 
     rests: ClassVar[bool] = True
+    leaps_from: ClassVar[int] = 40  # with fewer, scan is up to 2.4 times as fast
 
     def score(self, arms: Arms) -> jax.Array:
         s = hoeffding_radius(jnp.ones_like(arms.n), arms)

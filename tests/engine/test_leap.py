@@ -204,19 +204,19 @@ def test_auto_leaps_where_that_repays_its_compilation():
     """5·10⁷ rounds × arms; before anything runs, and the same whichever policies share the call."""
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.9], [0.5, 0.4])
 
-    def engine_of(rounds: int, replicates: int) -> tuple[str, str | None]:
-        (task,) = lay_out(
-            jb.policies.OmegaUCB(),
-            arms,
-            jb.Horizon(rounds),
-            key=jax.random.key(0),
-            replicates=replicates,
-        ).tasks
+    def engine_of(rounds: int, replicates: int, policy: Any = None, world: Any = arms) -> Any:
+        policy, limit = policy or jb.policies.OmegaUCB(), jb.Horizon(rounds)
+        (task,) = lay_out(policy, world, limit, key=jax.random.key(0), replicates=replicates).tasks
         return task.engine.__name__.rsplit(".", 1)[-1], task.why_scan
 
     assert engine_of(1_000, 26_000) == ("leap", None) == engine_of(1_000_000, 26)
     engine, reason = engine_of(1_000, 24_000)
     assert engine == "scan" and "about 24,000,000 rounds are simulated before" in str(reason)
+    many = jb.environments.random_bernoulli(jax.random.key(0), instances=1, arms=39)
+    for policy in (jb.policies.UCBBV1(min_cost=0.1), jb.policies.UCB1()):
+        engine, reason = engine_of(1_000_000, 26, policy, many)
+        assert engine == "scan" and "leader" in reason
+    assert engine_of(1_000_000, 26, jb.policies.UCB1()) == ("leap", None)
 
 
 def random_states(count, seed):
