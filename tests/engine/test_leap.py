@@ -190,14 +190,9 @@ def test_no_counterexample_is_found(seed, budget, rho, means):
 @pytest.mark.parametrize("policy", [jb.policies.BGreedy(), jb.policies.BudgetedThompson()])
 def test_leap_is_refused_by_name(policy):
     arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.5, 0.4])
+    limit, key = jb.TotalBudget(5.0, last_pull="counts"), jax.random.key(0)
     with pytest.raises(jb.InputError, match=f"but {type(policy).__name__}.*rests"):
-        jb.simulate(
-            policy,
-            arms,
-            jb.TotalBudget(5.0, last_pull="counts"),
-            key=jax.random.key(0),
-            engine="leap",
-        )
+        jb.simulate(policy, arms, limit, key=key, engine="leap")
 
 
 def test_auto_leaps_where_that_repays_its_compilation():

@@ -63,6 +63,7 @@ _TOTAL = re.compile(
 _ROUNDED = r"(?i)\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}"  # of ids
 _WORD = r"((?:total[_ ])?cost|score|reward)"  # beside an arm's name
 _OF_ARM = re.compile(rf"(?i){_WORD}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{_WORD}")
+_LONGEST_RUN = 1000  # rows that a subtotal is looked for over
 _SHARE, _CLOSE = 0.99, 5e-4  # of its bound, which the largest mean has; of a sum, relative to it
 
 
@@ -410,10 +411,6 @@ def _check(sheet: _Sheet, rows: pd.DataFrame) -> None:
     kind, again = sheet.kind, rows["arm"].nunique() < len(rows)
     for role in ("name", "instance"):
         _check_names(sheet, rows[role])
-    if kind != "means" and (total := _is_sum(rows)).any():
-        name = rows["name"][total].iloc[0]
-        say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
-        sheet.refuse(total, f"{quoted(name)} is the sum of other rows; {say}")
     for title, column in sheet.unused():
         texts = {*column.unique()} - {*_NOTHING}
         if len(texts) > 1 and all(re.fullmatch(numerals.SIGN, x) for x in texts):
@@ -430,6 +427,13 @@ def _check(sheet: _Sheet, rows: pd.DataFrame) -> None:
     sheet.refuse(twice, "an earlier row has this name; names must differ")
     if kind == "counts" and again:
         _check_apart(sheet, rows["arm"])
+    total = _is_sum(rows, kind == "counts") & (kind != "means")
+    if kind == "counts":
+        total |= _is_sum(rows.groupby("arm")[_AMOUNTS].sum(), False)[rows["arm"]]
+    if total.any():
+        name = rows["name"][total].iloc[0]
+        say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
+        sheet.refuse(total, f"{quoted(name)} is the sum of other rows; {say}")
 
 
 def _check_names(sheet: _Sheet, column: pd.Series) -> None:
@@ -443,13 +447,24 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
             sheet.refuse(column == text, f"{quoted(text)} is an id that a spreadsheet rounded")
 
 
-def _is_sum(rows: pd.DataFrame) -> np.ndarray:
-    """Of each row whether it is the sum of all others, in every number that differs between rows."""
+def _is_sum(rows: pd.DataFrame, runs: bool) -> np.ndarray:
+    """Of each row whether it is the sum of all others, in every number that differs between rows.
+
+    With ``runs``, also whether it is the sum of two or more rows right above or right below it.
+    """
     amounts = rows[_AMOUNTS].to_numpy().T
     amounts = amounts[amounts.min(axis=1) < amounts.max(axis=1)]
     rest, is_there = amounts.sum(axis=1, keepdims=True) - amounts, amounts > 0
-    is_sum = ((np.abs(amounts - rest) <= _CLOSE * rest) | ~is_there).all(axis=0)
-    return is_sum & (is_there.sum(axis=0) > 1) & (is_there.any(axis=0).sum() > 2)
+    found = ((np.abs(amounts - rest) <= _CLOSE * rest) | ~is_there).all(axis=0)
+    found &= is_there.any(axis=0).sum() > 2
+    for step in (1, -1) if runs else ():  # below it, in the reverse order
+        x = np.concatenate([amounts, is_there.any(axis=0, keepdims=True)])[:, ::step]
+        before = np.cumsum(np.pad(x, ((0, 0), (1, 0))), axis=1)  # sums of all rows before
+        for count in range(2, min(len(rows), _LONGEST_RUN)):
+            run, at = before[:, count:-1] - before[:, : -count - 1], x[:, count:]
+            is_sum = (np.abs(at - run) <= _CLOSE * run)[:-1].all(axis=0)
+            found[::step][count:] |= is_sum & (run[-1] > 1)
+    return found & (is_there.sum(axis=0) > 1)
 
 
 def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:

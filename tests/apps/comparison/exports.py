@@ -85,6 +85,9 @@ HEAD = "name,clicks,spent,conversions\n"
 TRAPS: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "a total": (HEAD + "A,100,50,5\nB,200,80.5,4\nTotal,300,130.5,9\n", {}, "--drop Total"),
     "a sum that is not called so": (HEAD + "A,100,50,5\nB,200,80.5,4\nShop,300,130.5,9\n", {}, "sum of other rows; --drop Shop"),
+    "a subtotal above": (HEAD + "S,300,130.5,9\nA,100,50,5\nB,200,80.5,4\nC,70,9,2\n", {}, "'S' is the sum"),
+    "a subtotal below": (HEAD + "C,70,9,2\nA,100,50,5\nB,200,80.5,4\nS,300,130.5,9\nD,8,9,1\n", {}, "'S' is the sum"),
+    "all arms each day": ("name,day,clicks,spent,conversions\nA,2024-05-01,10,4,1\nA,2024-05-02,9,8,2\nAll,2024-05-01,15,6,2\nAll,2024-05-02,16,9,4\nB,2024-05-01,5,2,1\nB,2024-05-02,7,1,2\n", {}, "'All' is the sum"),
     "a total of one name": ("name,day,clicks,spent,conversions\nA,2024-05-01,10,4,1\nA,2024-05-02,9,8,2\nA,,19,12,3\nB,2024-05-01,5,2,1\n", {}, "no 'day', perhaps a total"),
     "a nameless row": (HEAD + "A,100,50,5\nB,200,80.5,4\n--,400,99,9\n", {}, "--drop ''"),
     "a total of a log": ("name,reward,cost\na,1,2\nb,1,3\na,1,4\nb,0,1\nx,3,10\n", {}, "'x' is the sum"),
