@@ -63,7 +63,7 @@ _TOTAL = re.compile(
 _ROUNDED = r"(?i)\d(?:[.,]\d+)?e\+\d\d|(?=\d{15,}$)\d+?0{6,}"  # of ids
 _WORD = r"((?:total[_ ])?cost|score|reward)"  # beside an arm's name
 _OF_ARM = re.compile(rf"(?i){_WORD}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{_WORD}")
-_LONGEST_RUN = 1000  # rows that a subtotal is looked for over
+_THOUSANDS = r"(?i)\(\s*(?:in )?(?:000s?|k|thousands?|tsd)\b[^)]*\)|\bin thousands\b"
 _SHARE, _CLOSE = 0.99, 5e-4  # of its bound, which the largest mean has; of a sum, relative to it
 
 
@@ -365,6 +365,9 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
     if counts:  # nothing is none
         sheet.note(none := column.isin(_NOTHING).to_numpy(), f"{role} empty: read as 0")
         values = np.where(none, 0.0, values)
+    if re.search(_THOUSANDS, title):
+        values = 1000 * values
+        sheet.notes.append(f"{quoted(title)} is multiplied by 1,000")
     wrong = ~((values >= 0) & np.isfinite(values))
     wrong |= (np.floor(values) < values) & (role == "pulls")
     wrong |= percent & (counts or role == "cost" or (values[~percent] > 0).any())
@@ -375,9 +378,7 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
         in_other_sign = bool(is_unread and numerals.is_number(text))
         raise bad(place, text, must + " (or give --decimal)" * in_other_sign)
     if counts and re.search(_OF_ONE, title.replace("_", " ")):
-        raise bad(
-            "columns", f"{role}={title}", "a total over pulls, not a mean, rate or percentage"
-        )
+        raise bad("columns", f"{role}={title}", "a total, not a mean, rate or percentage")
     units = [_PARTS[x] for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
     unit = 1.0 if role == "pulls" else [*units, 100.0 if percent.any() else 1.0][0]
     if unit != 1:
@@ -460,7 +461,7 @@ def _is_sum(rows: pd.DataFrame, runs: bool) -> np.ndarray:
     for step in (1, -1) if runs else ():  # below it, in the reverse order
         x = np.concatenate([amounts, is_there.any(axis=0, keepdims=True)])[:, ::step]
         before = np.cumsum(np.pad(x, ((0, 0), (1, 0))), axis=1)  # sums of all rows before
-        for count in range(2, min(len(rows), _LONGEST_RUN)):
+        for count in range(2, min(len(rows), 1000)):
             run, at = before[:, count:-1] - before[:, : -count - 1], x[:, count:]
             is_sum = (np.abs(at - run) <= _CLOSE * run)[:-1].all(axis=0)
             found[::step][count:] |= is_sum & (run[-1] > 1)
