@@ -32,7 +32,7 @@ def test_a_second_command_compiles_nothing_and_damage_is_ignored(
         words = f"compare --arms {tmp_path}/arms.csv --budget 20 --runs 4 --policies c_ucb"
         done = python(COUNT, *words.split(), "--out", str(tmp_path / "out"))
         *errors, last = done.stderr.splitlines()
-        assert not errors, errors
+        assert all("/4 runs" in line for line in errors), errors  # on a busy machine it reports
         return done.stdout, int(last.split()[1])
 
     printed, compiled = compare()
