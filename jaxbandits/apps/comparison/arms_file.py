@@ -449,22 +449,22 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
 
 
 def _is_sum(rows: pd.DataFrame, runs: bool) -> np.ndarray:
-    """Of each row whether it is the sum of all others, in every number that differs between rows.
-
-    With ``runs``, also whether it is the sum of two or more rows right above or right below it.
-    """
+    """Is a row, in all numbers that differ, the sum of all others, or of a run right beside it?"""
     amounts = rows[_AMOUNTS].to_numpy().T
     amounts = amounts[amounts.min(axis=1) < amounts.max(axis=1)]
     rest, is_there = amounts.sum(axis=1, keepdims=True) - amounts, amounts > 0
     found = ((np.abs(amounts - rest) <= _CLOSE * rest) | ~is_there).all(axis=0)
     found &= is_there.any(axis=0).sum() > 2
+    # Sums of all rows before never fall, so one place fits: where they lack just what the row has
     for step in (1, -1) if runs else ():  # below it, in the reverse order
         x = np.concatenate([amounts, is_there.any(axis=0, keepdims=True)])[:, ::step]
-        before = np.cumsum(np.pad(x, ((0, 0), (1, 0))), axis=1)  # sums of all rows before
-        for count in range(2, min(len(rows), 1000)):
-            run, at = before[:, count:-1] - before[:, : -count - 1], x[:, count:]
-            is_sum = (np.abs(at - run) <= _CLOSE * run)[:-1].all(axis=0)
-            found[::step][count:] |= is_sum & (run[-1] > 1)
+        before = np.cumsum(np.pad(x, ((0, 0), (1, 0))), axis=1)
+        share = (before[:-1] / before[:-1, -1:]).sum(axis=0)
+        at = np.searchsorted(share, begin := share[:-1] - np.diff(share))
+        at -= (at > 0) & (begin - share[at - 1] < share[at] - begin)
+        run = before[:, :-1] - before[:, at]
+        is_sum = (np.abs(x - run) <= _CLOSE * run)[:-1].all(axis=0)
+        found[::step] |= is_sum & (run[-1] > 1)
     return found & (is_there.sum(axis=0) > 1)
 
 
