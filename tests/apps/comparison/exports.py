@@ -25,6 +25,7 @@ EXPORTS: dict[str, tuple[str | bytes, dict[str, Any], dict[str, tuple[float, flo
     "two lines above, a total below": (
         'Campaign report\n"1 May 2024 - 31 May 2024"\nCampaign,Clicks,Cost,Conversions\nA,100,50,5\nB,200,80.5,4\nTotal: all,300,130.5,9\n',
         {"columns": GOOGLE, "drop": ["Total: all"]}, TWO),
+    "two equal arms are no sums": ("name,clicks,spent,conversions\nA,100,50,5\nB,200,80.5,4\nC,200,80.5,4\n", {}, TWO | {"C": TWO["B"]}),
     "thousands": ("name,Impr. (000),Cost (K EUR),conversions\nA,.1,.05,5\nB,0.2,0.0805,4\n", {"columns": {"pulls": "Impr. (000)", "cost": "Cost (K EUR)"}}, TWO),
     "german": ("Kampagne;Klicks;Kosten;Conversions\nA;1.300;650,00 €;12\nB;10;2,50 €;1\n", {"columns": GERMAN}, BIG),
     "german, a byte order mark": (
