@@ -18,6 +18,7 @@ import numpy as np
 
 from jaxbandits._engine.lanes import lanes_last
 from jaxbandits.core import ticks
+from jaxbandits.core.checks import cpu_line
 from jaxbandits.core.protocol import (
     NEVER,
     Constraint,
@@ -172,7 +173,9 @@ def book_many(ledger: Ledger, sums: Outcome, rounds: jax.Array) -> Ledger:
 # Lanes in flight per core: of a native program as few as fit into its first cache, otherwise enough
 # to make XLA's cost per operation small.
 CPU_SLOTS = 32, 128
-FEW_ARMS = 64  # up to so many, a native round has the lanes last: ten arms alone fill no vector
+# Up to so many, a native round has the lanes last: ten arms alone fill no vector. Short vectors
+# are full with fewer.
+FEW_ARMS = 64 if "avx512f" in cpu_line("flags") else 32
 NATIVE_LANES = 1 << 31  # that a worker may have: for more, a program is not native
 
 
