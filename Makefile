@@ -9,7 +9,6 @@
 
 PYTHON  ?=
 WORKERS ?= 2
-TESTS   ?= tests
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -118,12 +117,18 @@ beside_types = log=$$(mktemp) || exit 1; $(MAKE) types >"$$log" 2>&1 & \
 types-and-smoke: $(TEST_TOOLS)
 	@$(call beside_types,$(MAKE) experiments-smoke)
 
+# The bits that XLA makes are what these are about. The others ask for formulas, laws and messages, which do not hang on the
+# passes of its compiler: without them they take three fifths of the time.
+COMPILED := tests/engine tests/contract tests/core tests/numerics
+QUICKLY  := XLA_FLAGS="$$XLA_FLAGS --xla_backend_optimization_level=0"
+tested = $(BIN)/python -m pytest $(1) -n $(WORKERS) --dist worksteal --durations=20 -m 'not integration and not rows'
 unit: $(TEST_TOOLS)
-	$(BIN)/python -m pytest $(TESTS) -n $(WORKERS) --dist worksteal --durations=40 -m 'not integration and not rows'
+	$(call tested,$(COMPILED))
+	$(QUICKLY) $(call tested,tests $(COMPILED:%=--ignore=%))
 
 # Where another Python, jax or NumPy shows first
-unit-core: TESTS := tests/core tests/numerics tests/engine/test_native.py
-unit-core: unit
+unit-core: $(TEST_TOOLS)
+	$(call tested,tests/core tests/numerics tests/engine/test_native.py)
 
 # What CI has no time for: rows of tables that others stand for, long tests of policies and environments. An hour, before an
 # issue ends.
