@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -265,7 +265,7 @@ class Horizon(_RoundClock):
 
     additive: ClassVar[bool] = True
 
-    def prepare(self, environment: Environment) -> Constraint:
+    def prepare(self, environment: Environment) -> Self:
         return dataclasses.replace(self, rounds=_whole_rounds(self.rounds, environment))
 
     def charge(self, ledger: Ledger, outcome: Outcome) -> Ledger:

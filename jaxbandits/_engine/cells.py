@@ -1,6 +1,6 @@
 """Rewrites the trace of one lane for a group of lanes side by side in one GPU kernel.
 
-The compiler of a kernel knows arrays of 2ⁿ numbers, but no part of one and no gather. So here a
+The compiler of a kernel supports arrays of 2ⁿ numbers, but no slice of one and no gather. So here a
 value of shape ``S`` is a NumPy array of objects of that shape, and each *entry* is one number of
 every lane: a NumPy number, known while tracing; an array ``[lane]``; or an :class:`Arm`, a column
 of an array ``[lane, arm]``, a *tile*. What only moves numbers is NumPy's and costs nothing.
@@ -30,7 +30,7 @@ from jaxbandits.core import streams
 _Mode = lax.GatherScatterMode
 _UNROLLED = 64  # turns of an inner scan that are written out
 _MOST = 1024  # entries of one value that are computed one by one: a longer program is not worth it
-# What hands its values on: one kernel computes a score in one way, and holds numbers, not arrays.
+# What hands its values on: one kernel computes a score in one way, and has numbers, not arrays.
 _SAME = re.compile("copy(_p)?|once|optimization_barrier|stop_gradient|random_(un)?wrap")
 _TAKES_TABLES = re.compile("gather|dynamic_slice|cond|while|scan")
 
@@ -166,6 +166,7 @@ def _in_order(*xs: Any, axis: int, keys: int) -> list[jax.Array]:
     rank, square = xs[0].ndim, (*xs[0].shape, xs[0].shape[-1])
     before, place = (lax.broadcasted_iota(jnp.int32, square, d) for d in (rank - 1, rank))
     is_first = before < place  # of equal ones
+    # From the last key to the first: where two numbers are equal, the keys behind decide.
     for x in reversed(xs[:keys]):
         a, b = x[..., :, None], x[..., None, :]
         is_less = (a < b) | ((b != b) & (a == a))  # what is no number is larger than all
@@ -176,8 +177,7 @@ def _in_order(*xs: Any, axis: int, keys: int) -> list[jax.Array]:
     return [jnp.moveaxis(x, -1, axis) for x in taken]
 
 
-# Rules by name, and what they are given. A reduction: a function of two numbers, one of a whole tile,
-# and what nothing gives (None: what no number exceeds).
+# Rules by name, and their arguments. A reduction: of two numbers, of a tile, of nothing (None: ∓∞).
 _RULES: dict[str, tuple[str, ...] | tuple[Any, ...]] = {
     "reduce_max": ("_reduced", lax.max, jnp.max, None),
     "reduce_min": ("_reduced", lax.min, jnp.min, None),
@@ -270,6 +270,7 @@ class Cells(Rewriter):
 
     def joined(self, line: Any) -> Any:
         """Join entries into one array, with one selection per run of entries from one source."""
+        # Consecutive whole numbers are the places plus the first, without any selection.
         first, n = line[0], len(line)
         is_whole = n > 1 and all(map(_is_known, line)) and first.dtype.kind in "iu"
         if is_whole and [int(x) - int(first) for x in line] == list(range(n)):
@@ -299,7 +300,7 @@ class Cells(Rewriter):
         firsts = [(d, _first_line(x, d)) for d in range(values[0].ndim) for x in values]
         if (axis := next((d for d, line in firsts if self._is_side(line)), None)) is not None:
             return axis
-        # Numbers of arms meet something of a lane
+        # Constants that differ between arms, beside a number of the lane: side by side, too
         numbers = [x for x in values if all(map(_is_known, x.flat))]
         if len(numbers) == len(values):
             return None
@@ -388,7 +389,7 @@ class Cells(Rewriter):
         return made
 
     def any_lane(self, value: np.ndarray) -> jax.Array:
-        """Whether the condition holds in any lane."""
+        """Whether the condition is true in any lane."""
         return jnp.max(self.spread(self.alone(value[()]), False).astype(jnp.int32)) > 0
 
     def p_while(self, e: Any, *ins: Any) -> list[np.ndarray]:
@@ -492,12 +493,11 @@ class Cells(Rewriter):
     def _index(
         self, numbers: Any, mode: Any, shape: Sequence[int], out: Sequence[int], at: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray, dict[int, int]]:
-        """Where windows of an array of this shape begin: an index for each axis, arrays that
-        broadcast to ``out``; whether each window is inside; and which axis of ``out`` is which axis
-        of the array.
+        """Where windows begin: an index for each axis of the array, each of the shape ``out``.
 
-        ``numbers`` are those of a gather, or of a scatter whose updates have the shape ``out``;
-        None: one window along all axes.
+        Also whether each window is inside, and which axis of the array is which of ``out``.
+        ``numbers`` are those of a gather, or of a scatter with updates of the shape ``out``; None:
+        one window along all axes.
         """
         every = tuple(range(len(shape)))
         along, gone, of_axes, batches, at_batches = (
@@ -508,6 +508,7 @@ class Cells(Rewriter):
         others = [d for d in range(len(out)) if d not in along]
         at, index, inside = np.expand_dims(at, along), [], known(np.bool_(True))
         for d, n in enumerate(shape):
+            # A window begins at 0 along an axis without index, at its own number along a batch's.
             size, place = out[windows[d]] if d in windows else 1, known(np.int32(0))
             if d in of_axes:
                 most, place = np.int32(n - size), at[..., of_axes.index(d)]
@@ -581,6 +582,7 @@ class Cells(Rewriter):
         full = {d: a for d, a in windows.items() if new.shape[a] == x.shape[d]}
         for i in np.ndindex(*(1 if a in full.values() else n for a, n in enumerate(new.shape))):
             here = inside[(*i, ...)] if mode == _Mode.FILL_OR_DROP else known(True)
+            # An axis that the window fills is written at once; along others places are compared.
             for d in range(x.ndim):
                 if d not in full:
                     at = self.equal(index[d][(*i, ...)], numbered(x.shape, d))

@@ -1,6 +1,6 @@
 """The driver: runs chunks of an engine, records marks and refills slots, all on the device.
 
-A *slot* holds the state of a lane that is being played. The *run buffer* holds the constants of
+A *slot* has the state of a lane that is being simulated. The *run buffer* has the constants of
 more lanes than there are slots, from the moment when the host hands them over, and what stays of
 each until the host takes it.
 """
@@ -100,7 +100,7 @@ class Task:
     chunk: int
     order: np.ndarray  # lane numbers, longest first
     rounds: float  # expected, of all lanes together: steers scheduling only
-    why_scan: str | None = None  # why ``engine="auto"`` plays round by round
+    why_scan: str | None = None  # why ``engine="auto"`` simulates round by round
     record: tuple[str, ...] = ()  # of the world's summary, what is recorded at marks
     # The digest of what was traced, see ``core.fingerprint``; None of this package's code
     program: str | None = None
@@ -151,7 +151,7 @@ class Task:
         lane = self.lanes(np.zeros(1, np.int64))
         leaves, structure = jax.tree.flatten((self.environment, lane))
         shapes = (jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in leaves)
-        # Programs are told apart by this object; a cache alone gives two threads one each.
+        # This object identifies the program; a cache alone gives two threads one each.
         with _FINDING_SHAPES:
             return _shapes_of(self.program, structure, *shapes)
 
@@ -181,7 +181,7 @@ class Pool(NamedTuple):
     """A worker's state; a *seat* is a place in the run buffer."""
 
     carry: Carry  # [slot]
-    seat: jax.Array  # i32[slot]: the seat of the lane that is played here, -1 for none
+    seat: jax.Array  # i32[slot]: the seat of the lane that is simulated here, -1 for none
     tuner: Any  # what the engine has learnt about its pace
     outcome: EndedLane  # [seat]: what stays of lanes that have ended
 
@@ -190,7 +190,7 @@ class Report(NamedTuple):
     """What a call reports to the host."""
 
     starts: jax.Array  # i32[]: how many of the waiting lanes have got a slot
-    chunks: jax.Array  # i32[]: chunks played
+    chunks: jax.Array  # i32[]: chunks done
     # f32[]: sum of the shares of the clock that the lanes in slots have behind them
     share: jax.Array
 
@@ -200,7 +200,7 @@ class _Turns(NamedTuple):
 
     pool: Pool
     starts: jax.Array  # i32[]: waiting lanes that have got a slot
-    chunks: jax.Array  # i32[]: chunks played
+    chunks: jax.Array  # i32[]: chunks done
     turns: jax.Array  # i32[]: hand-outs done
     share: jax.Array  # f32[]: as in Report
 
@@ -210,7 +210,7 @@ class _Chunks(NamedTuple):
 
     carry: Carry
     tuner: Any
-    done: jax.Array  # i32[]: chunks played in this call
+    done: jax.Array  # i32[]: chunks done in this call
 
 
 def advance(
@@ -229,7 +229,7 @@ def advance(
     """
 
     def turn(now: _Turns) -> _Turns:
-        """Empty slots take lanes, chunks are played, and lanes that have ended leave their slots."""
+        """Empty slots take lanes, chunks are run, and lanes that have ended leave their slots."""
         pool = now.pool
         # The n-th empty slot takes the n-th lane in line, so no two slots take the same one.
         empty = pool.seat < 0
@@ -302,7 +302,7 @@ def _play(
             carry, tuner = in_one_piece(getattr(engine, "native_chunk", engine.chunk), *takes)
         else:
             carry, tuner = engine.chunk(*takes)
-        # Lanes that reached a mark have waited for this; the next chunk plays them on.
+        # Lanes that reached a mark have waited for this; the next chunk continues them.
         return _Chunks(write(lanes, carry), tuner, now.done + 1)
 
     def more(now: _Chunks) -> jax.Array:
@@ -312,7 +312,7 @@ def _play(
     return jax.lax.while_loop(more, chunk, begin)
 
 
-# What a native function cannot hold, or has other bits in (the compiler refuses a few more).
+# What a native function cannot contain, or has other bits in (the compiler refuses a few more).
 _FOREIGN = re.compile(
     "sort|tan|cbrt|fft|lu|eigh?|svd|ffi_call|.*(top_k|scatter|callback|cholesky|householder).*"
 )
@@ -427,7 +427,7 @@ _LEAST = 64  # lanes of a piece that travels
 
 
 class RunBuffer:
-    """Assigns lanes of a task to seats; holds their constants on a device and their results.
+    """Assigns lanes of a task to seats; keeps their constants on a device and their results.
 
     On CPU the device reads and writes the host's own memory. Elsewhere only what is new travels
     (constants of new lanes, outcomes of lanes that have ended), in pieces whose sizes are powers of
@@ -507,13 +507,13 @@ def _rows_at(outcome: T, at: jax.Array) -> T:
 # --- the state of a worker that has not begun, and how much memory it takes
 
 
-# Lanes that a worker holds for each in flight, of few slots more: a visit for new ones costs
+# Lanes that a worker keeps for each in flight, of few slots more: a visit for new ones costs
 # milliseconds of Python.
 _SEATS_PER_SLOT, _MOST_PER_SLOT, _SEATS = 4, 16, 256
 
 
 def seats_for(slots: int) -> int:
-    """How many lanes a worker with so many slots holds."""
+    """How many lanes a worker with so many slots keeps."""
     return max(_SEATS_PER_SLOT * slots, min(_MOST_PER_SLOT * slots, _SEATS))
 
 

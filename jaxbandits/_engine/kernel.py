@@ -1,8 +1,8 @@
 """The kernel engine: many rounds in one launch on a GPU, with the bits of the scan engine.
 
 With a few thousand lanes the scan waits for its launches, ten a round. Here :func:`scan.step`, its
-trace for one lane written anew for some (:mod:`.cells`), is played inside of one Pallas kernel, until
-none of these lanes may play on. Marks, slots and everything else are the driver's. On a CPU the
+trace for one lane written anew for some (:mod:`.cells`), is run inside one Pallas kernel, until
+none of these lanes may go on. Marks, slots and everything else are the driver's. On a CPU the
 kernel is interpreted, slowly: for tests of its bits.
 """
 
@@ -36,13 +36,13 @@ WORTH_COMPILING = 1e9  # rounds of a task: of scan 2 to 60 s, and a kernel compi
 # and lane. (A prototype on an H100, K = 10, million rounds a second: 2¹⁰ lanes 67 and 126, 2¹⁴ 988
 # and 1,219, 2¹⁷ 3,781 and 2,517; 25 and 3 s to compile.)
 _MANY_LANES, _FEW_ARMS = 1 << 16, 16
-_WARP = 32  # threads that play together
+_WARP = 32  # threads that run together
 _LEAST = 8  # places for arms: who pads them (Beta draws) has room
 _LARGE = 64  # constants of more numbers lie in memory
 
 
 def layout(arms: int, slots: int) -> tuple[int, int]:
-    """Lanes of a block, and threads for the arms of each (1: a thread holds all arms)."""
+    """Lanes of a block, and threads for the arms of each (1: a thread has all arms)."""
     if arms <= _FEW_ARMS and slots >= _MANY_LANES:
         return math.gcd(_WARP, slots), 1
     wide = max(1 << (arms - 1).bit_length(), _LEAST)
@@ -72,7 +72,7 @@ def why_not(task: Any) -> str | None:
     world = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), task.environment)
     try:
         jax.eval_shape(partial(_rounds, interpret=True), world, *takes, jnp.int32(1))
-    except Exception as lacking:  # whatever it is, the scan plays it
+    except Exception as lacking:  # whatever it is, the scan simulates it
         return f"no kernel supports its round ({in_a_line(lacking)})"
     return None
 

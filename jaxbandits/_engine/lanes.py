@@ -1,8 +1,8 @@
 """Rewrites the trace of one lane for many lanes side by side, with the lanes' axis last.
 
-``jax.vmap`` brings the lanes' axis to the front wherever a number of a lane meets an array over
-arms, so ten arms would lie side by side and fill no vector. Here a value of shape ``S`` is
-``S + (lane,)`` from end to end, and what all lanes share stays as it is. What has no rule here
+``jax.vmap`` moves the lanes' axis to the front wherever a number of a lane is combined with an
+array over arms, so ten arms would lie side by side and fill no vector. Here a value of shape ``S``
+is ``S + (lane,)`` from end to end, and what all lanes share stays as it is. What has no rule here
 has jax's own rule for batches, so everything is carried.
 """
 
@@ -32,7 +32,7 @@ _ALONG = re.compile(
     "arg(max|min)|concatenate|cum(max|min|prod|sum|logsumexp)|rev|sort|split|squeeze|stack"
     "|reduce_(and|max|min|or|prod|sum|xor)"
 )
-# What plays a trace, and under which name it keeps it.
+# What runs a trace, and the names of the parameter that is the trace.
 WITHIN = re.compile("p?jit|closed_call|core_call|custom_[jv]vp_call|checkpoint|remat2")
 _KEPT_AS = "jaxpr", "call_jaxpr", "fun_jaxpr"
 
@@ -42,7 +42,7 @@ class NoNativeForm(Exception):
 
 
 class _Value(NamedTuple):
-    """What one variable holds."""
+    """The value of one variable."""
 
     x: Any
     each: bool  # does each lane have its own? Then the lanes' axis is the last one
@@ -61,7 +61,7 @@ def lanes_last(function: Callable[..., Any]) -> Callable[..., Any]:
         many = _Lanes(leaves[0].shape[-1])
         try:
             results = many.run(closed.jaxpr, closed.consts, values)
-        except Exception as problem:  # what jax cannot batch is told where it is batched by jax
+        except Exception as problem:  # what jax cannot batch is reported where jax batches it
             raise NoNativeForm(f"not with the lanes last: {in_a_line(problem)}") from problem
         return jax.tree.unflatten(jax.tree.structure(shape), map(many.spread, results))
 
@@ -102,6 +102,7 @@ def _steady(
     jaxpr: Any, before: Sequence[bool], carry: Sequence[bool], after: Any = ()
 ) -> list[bool]:
     """Which parts of what a loop carries differ between lanes, sooner or later."""
+    # What was shared differs once something that differs flows into it, maybe several turns later.
     while True:
         depends = _depends(jaxpr, [*before, *carry, *after])[: len(carry)]
         new = [a or b for a, b in zip(carry, depends, strict=True)]
@@ -227,6 +228,7 @@ class _Lanes(Rewriter):
         before = [[v.each for v in part] for part in (ins[:n], ins[n:m], ins[m:])]
         each = _steady(body.jaxpr, *before[1:])
         apart = _depends(test.jaxpr, [*before[0], *each])[0]  # may one lane end before another?
+        # A lane that ends early keeps its own last values, so then all of them differ.
         each = [apart or x for x in each]
 
         def values(xs: Any) -> list[_Value]:

@@ -13,11 +13,11 @@ macro-step of a lane that is about to decide round t:
    are accepted whole, the ceiling serves the next one.
 3. *single step*: if nothing was accepted (a tie, a leader who leads at t + d but not yet at t, a
    pull that ends the lane or passes a mark), the next macro-step has d = 0, breaks ties at random,
-   and plays its first pull unseen: an ordinary round, in the same program.
+   and accepts its first pull untested: an ordinary round, in the same program.
 4. *ties*: where the ceiling is +∞ there is no leader, but a tie that each round breaks at random.
-   Who is drawn in the coming rounds is known beforehand, so a block of such rounds is played at
-   once, up to an arm that is drawn when its score is not +∞ (any more, or yet). A macro-step is one
-   of leads or of ties, as most lanes want.
+   The arms drawn in the coming rounds are known beforehand, so a block of such rounds is simulated
+   at once, up to an arm that is drawn when its score is not +∞ (any more, or yet). A macro-step is
+   one of leads or of ties, as most lanes want.
 
 How far to aim, d, and how long the blocks are, h, are guesses at speed and change no bit. d belongs
 to a lane: it grows while blocks are accepted whole and shrinks when none was. h belongs to the
@@ -132,7 +132,7 @@ class LeapPace(NamedTuple):
 class LeapState(NamedTuple):
     """A lane during a leap."""
 
-    statistics: ArmStatistics  # [K]: what the policy knows once it has learnt the last outcome
+    statistics: ArmStatistics  # [K]: of the policy, the last outcome included
     action: jax.Array  # i32[]: the last one
     feedback: Feedback  # the last outcome, which counts as not yet learnt when the lane leaves
     ledger: Ledger
@@ -146,8 +146,8 @@ class Leader(NamedTuple):
     arm: jax.Array  # i32[]
     ceiling: jax.Array  # f32[]: no other arm's score exceeds it …
     until: jax.Array  # i32[]: … up to this round
-    single: jax.Array  # bool[]: play the first pull unseen, and no other
-    status: jax.Array  # i32[]: other than RUNNING: the round cannot be played
+    single: jax.Array  # bool[]: accept the first pull untested, and no other
+    status: jax.Array  # i32[]: other than RUNNING: the round cannot be simulated
     tied: jax.Array  # bool[]: several scores are +∞
     mean_reward: jax.Array  # i32[]: ticks
     mean_cost: jax.Array  # i32[]
@@ -172,6 +172,7 @@ def leave(passing: bool, lane: Lane, carry: Carry, now: LeapState) -> Carry:
     """
     before, last = carry.state, now.feedback
     is_last_arm = jax.lax.iota(jnp.int32, now.statistics.pulls.shape[0]) == now.action
+    # An ordinary round learns an outcome at the start of the next one, so the last is taken out.
     pending = outcomes_of(last.reward, last.cost, now.statistics.reward_spread is not None)
     successor = before._replace(
         policy=added(
@@ -215,11 +216,10 @@ def aim(
     taking = policy.admits(statistics, view) & view.available
     fresh, steady = statistics.pulls == 0, policy.steady(statistics, t)
     if world.opening(jnp.int32(0), t, t) is not None:
-        # Whoever closes only leaves the ceiling too high; whoever opens would stand above it
-        # unseen.
+        # Closing leaves the ceiling too high, which is safe; an arm that opens may exceed it.
         steady = jnp.minimum(steady, jnp.maximum(world.opens_next(pulls, t) - 1, t))
     initial = reduced(jax.lax.bitwise_or, fresh & taking, False)  # type: ignore[operator]
-    # Initial pulls are no lead, and beyond `steady` nobody knows which arms take part.
+    # Initial pulls are no lead, and beyond `steady` other arms may take part.
     single = now.pace.single | initial | (steady < t)
     until = jnp.where(single, t, jnp.minimum(t + now.pace.reach, steady))
     scores = evaluate_totals(policy, statistics, jnp.where(single, t, safe_round(until)))
@@ -236,8 +236,7 @@ def aim(
     verdict, playable = verdict_of(policy, statistics), (arm == choice) & (mean_cost >= 0)
     verdict = jnp.where(playable | (verdict != Status.RUNNING), verdict, jnp.int32(Status.INVALID))
     runs = may_play(lane, carry, ledger, now.status) & ~waits(environment, world, view)
-    # Only at its own round is a verdict one: scores at a later round may be NaN although today's
-    # are not.
+    # A verdict counts at its own round only: scores at a later round may be NaN, today's not.
     status = jnp.where(runs & single, verdict, now.status)
     alive = runs & (status == Status.RUNNING) & (single | (playable & (ceiling < jnp.inf)))
     tied = runs & (status == Status.RUNNING) & ~initial & (ceiling == jnp.inf)
@@ -268,16 +267,14 @@ def lead_block(
     key = typed(lane.world_key)
     steps = jax.lax.iota(jnp.int32, length)
 
-    # What the pulls bring, and prefix sums of it. Without the barrier XLA draws everything anew for
-    # every sum.
+    # The outcomes, and their prefix sums. Without the barrier XLA draws them anew for every sum.
     number = in_run(lane, statistics.pulls, leader.arm) + steps
     feedbacks = jax.vmap(world.outcome, in_axes=(None, None, 0))(key, leader.arm, number)
     reward, cost = jax.lax.optimization_barrier(feedbacks)
     outcomes = outcomes_of(reward, cost, policy.spreads)
     sums = jax.tree.map(prefix_sums, outcomes)._replace(pulls=1 + steps)
 
-    # The score that decides a pull is the one before it: inclusive sums less the pull's own
-    # outcome.
+    # The score before a pull decides it: inclusive sums less the pull's own outcome.
     before = added(statistics, jax.tree.map(jnp.subtract, sums, outcomes))
     rounds = ledger.rounds + 1 + steps
     scores = evaluate_totals(policy, before, rounds)
@@ -321,8 +318,7 @@ def accept(
     steps = jax.lax.iota(jnp.int32, length)
     brought = Outcome(*sums[1:3], *expected, events={}, valid=jnp.bool_(True))  # type: ignore[arg-type]
     after = book_many(ledger, brought, 1 + steps)
-    # The pull that ends the lane or passes a mark is left to a single step: the constraint itself
-    # must charge it.
+    # The pull that ends the lane or passes a mark is a single step's: the constraint charges it.
     inside = ~ticks.reached(lane.constraint.clock(after), carry.goal) & (after.rounds < lane.cap)
     sure = jnp.where(leader.single, steps == 0, sure & inside & (after.rounds <= leader.until))
     accepted = jnp.where(leader.alive, jnp.min(jnp.where(sure, length, steps)), 0)
@@ -352,8 +348,7 @@ def land(lane: Lane, before: LeapState, leader: Leader) -> LeapState:
     statistics = jax.tree.map(
         lambda lead, total: jnp.where(is_leader, lead, total), leader.statistics, before.statistics
     )
-    # Aim further while the ceiling was all that stopped it, less far when nothing was accepted
-    # under it.
+    # Aim further if the aim alone ended the lead, less far if nothing was accepted under it.
     reach = before.pace.reach
     further = jnp.minimum(2 * reach, _FURTHEST)
     reach = jnp.where(
@@ -413,10 +408,10 @@ def play_ties(
 ) -> LeapState:
     """Rounds in which one of several arms whose score is +∞ is drawn at random; also single steps.
 
-    ``tied`` holds the arms whose score is +∞ at the last of these rounds. One that is drawn may not
-    have come so far yet, or may have left since it was pulled in this very block: its own exact
-    score tells, and ends the block. Where the arm drawn is in order, it would have been drawn
-    without the others too: the first of many is the first of fewer.
+    ``tied`` are the arms whose score is +∞ at the last of these rounds. Of one that is drawn it may
+    not be +∞ yet, or no longer after a pull in this very block: its own exact score decides, and
+    ends the block. Otherwise the arm would have been drawn without the others too: the first of
+    many is the first of fewer.
     """
     assert isinstance(lane.policy, IndexPolicy)
     policy, ledger, pace = lane.policy.scoring(), now.ledger, now.pace
@@ -427,8 +422,7 @@ def play_ties(
     rounds = ledger.rounds + 1 + steps
     arms, certain = tie_winners(tied, policy_key, rounds)
     arms = jnp.where(leader.single, leader.arm, jnp.minimum(arms, tied.size - 1))
-    # What an arm has brought earlier in this very block counts when it is drawn again.
-    # [earlier, later]
+    # [earlier, later]: outcomes of an arm earlier in this block count when it is drawn again.
     repeats = (arms[:, None] == arms[None, :]) & (steps[:, None] < steps[None, :])
 
     def so_far(x: jax.Array) -> jax.Array:
@@ -524,8 +518,7 @@ def chunk(
         lengths = [partial(_blocks, environment, length, lanes, carry) for length in LENGTHS]
         done = jax.lax.switch(choice, lengths, aimed)
         gained = jnp.sum((done.ledger.rounds - aimed.ledger.rounds).astype(jnp.float32))
-        # A lead that the aim alone stopped goes on in the next macro-step: it is not counted as
-        # ended.
+        # A lead that the aim alone stopped goes on in the next macro-step, so it has not ended.
         ended = _count(aimed.alive & ~done.alive & ~jax.vmap(stopped_short)(done))
         return _Macro(
             jax.vmap(land)(lanes, now.lanes, done), now.gained + gained, now.ended + ended
@@ -553,6 +546,7 @@ def chunk(
 
     begin = _Macro(jax.vmap(enter)(carry, tuner.pace), jnp.float32(0), jnp.float32(0))
     done = jax.lax.fori_loop(jnp.int32(0), jnp.int32(_STEPS), macro, begin)
+    # A chunk's own mean is noisy; + 1, since no lead may have ended in it.
     mean = 0.75 * tuner.mean_lead + 0.25 * done.gained / (done.ended + 1)
     return jax.vmap(partial(leave, passing))(lanes, carry, done.lanes), LeapTuner(
         mean, done.lanes.pace
@@ -607,6 +601,7 @@ def _best_length(mean_lead: jax.Array, arms: int) -> jax.Array:
     aimed, overhead, pull = 30 + 2.5 * arms, 30.0, 6.5
     speeds = []
     for length in LENGTHS:
+        # Σ_{k ≤ length} P(lead ≥ k): what a block accepts of a lead of geometric length.
         gained = mean_lead * -jnp.expm1(length * jnp.log1p(-1 / (mean_lead + 1)))
         speeds.append(gained / (aimed + overhead + length * pull))
     return jnp.argmax(jnp.stack(speeds)).astype(jnp.int32)

@@ -20,7 +20,7 @@ from jaxbandits.core.protocol import Constraint, Environment, Policy
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import MOST_ARMS, MOST_RESOURCES
 
-# What one int32 holds, next to the part of a unit that a total may have
+# What fits into one int32, next to the part of a unit that a total may have
 MOST_A_ROUND = 127 * ticks.ONE
 _WHOLE = 2**31 - 1  # whole units of a total
 _ID = 2**32  # ids of instances and replicates are one word of an address each
@@ -29,7 +29,7 @@ _SLACK = 1e-6  # of a unit: means in float64 are not bounded to the tick
 
 
 def check_spec(spec: Any) -> None:
-    """Refuse more arms or resources than an address can hold."""
+    """Refuse more arms or resources than an address has room for."""
     if isinstance(spec, FiniteSpec):
         whole_number("arms", spec.arms, 1, MOST_ARMS, "2**24")
         if spec.resources is not None:
@@ -136,8 +136,8 @@ def replicate_ids(
 ) -> np.ndarray:
     """Ids of replicates ``u32[replicate]`` or ``u32[instance, replicate]``: 0, 1, … or as given.
 
-    Refuses more lanes than memory holds: ``settings`` are those of all policies, ``marks`` those
-    that are held until the end, ``recorded`` the bytes of what is recorded at one beside the
+    Refuses more lanes than fit into memory: ``settings`` are those of all policies, ``marks`` those
+    that are kept until the end, ``recorded`` the bytes of what is recorded at one beside the
     account.
     """
     number = count_unless_list("replicates", replicates)

@@ -1,7 +1,7 @@
 """The merge engine: many pulls of many points at once, with the same bits as the scan engine.
 
 Within a phase, the index of a point that rests does not change at all, and the outcomes of a point
-are addressed by its own count. So every point's coming indices are known without playing, and the
+are addressed by its own count. So every point's coming indices are known beforehand, and the
 order in which points are pulled (always the largest index) is a merge of known sequences:
 **whatever the order, after all pulls from an index above a level θ, each point stands at its first
 index ≤ θ.** Totals are exact integers, so their order does not matter either. One macro-step of a
@@ -125,8 +125,7 @@ def begin(
         state.policy, key, Observation(view, state.action, state.feedback, state.empty)
     )
     points: Active = select_tree(state.empty, state.policy, learnt)
-    # A lane is merged only from a state without holes: where there is one, the next round activates
-    # a point.
+    # A lane is merged only from a state without holes: at a hole the next round activates a point.
     balls = Balls(points.point - points.radius, points.point + points.radius)
     open_ = (covering.first_hole(balls, points.below) <= points.below.high) | (
         covering.first_hole(balls, points.above) <= points.above.high
@@ -135,6 +134,7 @@ def begin(
     active = jax.lax.iota(jnp.int32, points.point.shape[0]) < points.count
     remembered = jnp.any(is_at, axis=1)
 
+    # Environment and policy number their points differently: they are matched by the point itself.
     def of(table: jax.Array) -> jax.Array:
         return jnp.sum(jnp.where(is_at, table[None, :], 0), axis=1, dtype=jnp.int32)
 
@@ -144,8 +144,7 @@ def begin(
     )
     # Short of the mark: a merge that passes it is dropped
     target = jnp.minimum(target, 0.9 * rounds_left)
-    # Every active point must have been pulled, and the environment must remember it: else its
-    # address is not known.
+    # The address of a point is known if it was pulled and the environment remembers it.
     running = scan.may_play(lane, carry, state.ledger, state.status) & ~open_
     ready = (
         running
@@ -179,7 +178,7 @@ def _rounds_left(ledger: Ledger, clock: Total, goal: Total) -> jax.Array:
 
 
 def _until(lane: Lane, points: Active) -> jax.Array:
-    """The most rounds that may have been played after the merge: the round after them is ordinary."""
+    """The most rounds that may be over after the merge: the round after them is ordinary."""
     policy = lane.policy
     assert isinstance(policy, ZoomingPolicy)
     if not policy.phased:
@@ -196,6 +195,7 @@ def _level(
     value = jnp.where(active, points.index - width, -jnp.inf)
     top = jnp.max(points.index)
     away = jnp.exp2(-jax.lax.iota(jnp.float32, _LEVELS)) * jnp.max(jnp.where(active, width, 0))
+    # The lowest level that takes no more pulls than wanted: solved by trying all, each half as far.
     levels = top - away
     room = jnp.maximum(levels[:, None] - value[None, :], 1e-9 * width[None, :])
     steps = jnp.where(active[None, :], n[None, :] * (jnp.square(width[None, :] / room) - 1), 0)
@@ -278,15 +278,14 @@ def finish(
         constants.phase,
     )
     radius = jnp.where(active, radius, 0)
-    # All or nothing: between two of its pulls the order is not known, so no part of a merge can be
-    # kept.
+    # All or nothing: the order of the pulls is not known, so no part of a merge can be kept.
     done = (
         tried
         & inside
         & (ledger.rounds > state.ledger.rounds)
         & (jnp.max(merge_state.index) <= constants.level)
     )
-    # A lane that need not know whether [0, 1] is covered asks about no point.
+    # Whether [0, 1] is covered matters to lanes that are done; others ask about no point.
     span = covering.Span(jnp.int32(0), jnp.where(done, ticks.ONE, -1))
     covered = (
         covering.first_hole(Balls(points.point - radius, points.point + radius), span) > ticks.ONE
@@ -365,8 +364,7 @@ def chunk(
         )
         now, tried, holds = jax.vmap(finish)(lanes, now, learnt, constants, merge_state)
         grown = jnp.where(holds, jnp.minimum(2 * target, _MOST), jnp.maximum(target / 8, 1))
-        # After a failure, wait with ordinary rounds until as many were played as the last attempt
-        # wanted.
+        # After a failure, simulate as many ordinary rounds as the last attempt wanted.
         return _Macro(now, jnp.where(tried, grown, jnp.minimum(2 * target, _MOST)))
 
     done = jax.lax.fori_loop(0, _STEPS, macro, _Macro(carry, tuner.target))

@@ -4,7 +4,7 @@ One compiled program serves any number of lanes: a slot whose lane has ended tak
 line, so memory does not grow with the number of lanes, and a lane that ends early costs nothing. A
 worker is a thread with slots of its own on one device; it fetches lanes by the batch, and the
 device hands them out to slots as these become idle. While the last lanes of a job end, the first
-ones of the next are played already. Since every draw is addressed, it does not matter which slot,
+ones of the next run already. Since every draw is addressed, it does not matter which slot,
 worker or device runs a lane.
 """
 
@@ -36,8 +36,7 @@ _SECONDS_PER_CALL = 0.3  # how often the host looks: progress, lanes, Ctrl-C
 class CallLength:
     """Chunks of a call, and how many rounds each has; no result depends on either.
 
-    A round may take long, and nobody knows before one was played: so the first call plays one, the
-    next ones more.
+    How long a round takes is not known before one was run: the first call runs one, the next more.
     """
 
     def __init__(self, full_length: int):
@@ -46,6 +45,7 @@ class CallLength:
 
     def learn(self, seconds: float, chunks: int) -> None:
         """Record that a call took so many seconds for so many chunks, compilation excluded."""
+        # Too long: half as much. Quick: more rounds a chunk until that is full, then more chunks.
         if seconds > 2 * _SECONDS_PER_CALL:
             if self.chunks > 1:
                 self.chunks //= 2
@@ -68,7 +68,7 @@ class CallLength:
 # 1.1 times that of 8. Plain, RCB-AIR that leaps, K = 1,024: 32 lanes have twice the speed of 128.)
 _STATE_BYTES, _LEAST_LANES = (1 << 19, 1 << 20), 8
 _DEVICE_SLOTS = 1 << 17  # a launch costs the same for a thousand lanes as for a hundred thousand
-# One plays while the host serves the other; with few lanes they only hinder each other (an H100,
+# One runs while the host serves the other; with few lanes they only hinder each other (an H100,
 # million rounds a second by one and by two: 1,024 lanes 15 and 9, 2¹⁴ 163 and 163, 2¹⁷ 342 and 558).
 _WORKERS_PER_DEVICE, _ENOUGH_FOR_TWO = 2, 1 << 14
 # Copies of a lane's state while a program runs, at most. CPU: measured, sweeps stay below. Others:
@@ -101,6 +101,7 @@ def usual_slots(
     if on_cpu and not is_short(task):
         few = _power_of_two(_STATE_BYTES[wide] // task.shapes.state_bytes)
         fast = min(fast, max(few, _LEAST_LANES))
+    # Powers of two, so that few programs are compiled, and no more slots than lanes.
     share = -(-(lanes or task.order.size) // workers)
     slots = min(fast, 1 << (share - 1).bit_length())
     sharers = -(-workers // len(devices))  # workers that share a device's memory
@@ -146,8 +147,7 @@ class Job(NamedTuple):
     work: float = 0.0  # what they count in `Workers.work`; 0: one each
     # Lanes of the task that there are at a time, in all jobs together; 0: those of this one
     in_line: int = 0
-    # What is done with the accounts, by the thread that completes them; the job's future gives what
-    # this gives.
+    # What the thread that completes the accounts does with them; its result is the future's.
     store: Callable[[JobAccounts], Any] = lambda accounts: accounts
 
 
@@ -206,7 +206,7 @@ class _Program(NamedTuple):
 class Queue:
     """The queued lanes of one task, served by any number of workers.
 
-    Each has ``slots(is the program native?)``; ``lanes`` are what a worker may have to play.
+    Each has ``slots(is the program native?)``; ``lanes`` are what a worker may have to run.
     """
 
     def __init__(self, task: Task, slots: Callable[[bool], int], lanes: int = 1 << 31):
@@ -261,7 +261,7 @@ class Queue:
         The lanes that this worker has in line, ``waits``, are of its part.
         """
         with self._lock:
-            # Who plays longest shares with others to the end; few rounds are not worth many visits.
+            # Long lanes are shared with others to the end; few rounds are not worth many visits.
             parts = self.workers if is_short(self.task) else 2 * self.workers
             fair = self._line.size // max(parts, 1)
             count = min(max(idle, fair - waits, 0), free)
@@ -300,10 +300,11 @@ class Queue:
             arguments = environment, seats.lanes, padded, np.int32(line.size)
             limits, began = self._limits(call, slots), time.perf_counter()
             pool, report = program.play(*arguments, pool, limits)
-            self._keep(number, remains)  # while the device plays
+            self._keep(number, remains)  # while the device works
             seat_in = jax.device_get(pool.seat)
             call.learn(time.perf_counter() - began, int(report.chunks))
             line = line[int(report.starts) :]
+            # A lane has ended if it has a seat, but is neither in line nor in a slot.
             ended = seats.lane_of >= 0
             ended[line] = ended[seat_in[seat_in >= 0]] = False
             if ended.any():
@@ -546,8 +547,7 @@ class Workers:
                 with self._changed:
                     queue.workers -= 1
                     if failure is not None:
-                        # Another worker may have failed before, and the task have been given to a
-                        # new queue since.
+                        # Another worker may have failed, and the task have a new queue since.
                         if self._queues.get(id(queue.task)) is queue:
                             del self._queues[id(queue.task)]
                         queue.fail(failure)

@@ -1,9 +1,9 @@
 """Stores lowered programs on disk, so that a new process neither traces nor lowers them.
 
-Only of what is this package's whole: other code has no name that holds in another process. A file
-is found by all that a program is made of: this package's source, jax and its settings, the device,
-and the structure, static fields and shapes of what it takes. A name that could not tell two such
-things apart is none.
+Only programs of this package's code alone: other code has no name that is valid in another process.
+A file is found by all that a program is made of: this package's source, jax and its settings, the
+device, and the structure, static fields and shapes of what it takes. What no description
+distinguishes from others is not stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jaxbandits.core.fingerprint import digest, digest_now, is_users, package_di
 
 FOLDER: Path | None = None
 """Where to store them; commands set it (``console.keep_programs``), the library stores none."""
-_loaded: dict[Path, jax.stages.Wrapped] = {}  # by this process, so that jit knows them again
+_loaded: dict[Path, jax.stages.Wrapped] = {}  # by this process, so that jit recognises them
 
 
 def file_of(nouns: Any, device: jax.Device, *made_of: Any) -> Path | None:
@@ -70,7 +70,7 @@ def stored_program(
             exported = jax.export.export(flat)(*leaves)
             if digest_now() == package_digest():
                 write_whole(file, lambda to: to.write(exported.serialize()))
-        except Exception:  # where it is not only the file, it fails again, and is told
+        except Exception:  # where it is not only the file, it fails again, and is reported
             return None
 
     def play(*takes: Any) -> Any:

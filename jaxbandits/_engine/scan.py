@@ -1,8 +1,8 @@
 """The scan engine: one round of one lane, a lane from start to end, and its exact account.
 
 :func:`play` is one round, :func:`step` the same for a lane that may have ended or wait at a mark;
-only :func:`chunk` has a batch axis. The other engines stand on what is here: they play many rounds
-at once and leave what ``step`` would.
+only :func:`chunk` has a batch axis. The other engines stand on what is here: they simulate many
+rounds at once and leave what ``step`` would.
 """
 
 from __future__ import annotations
@@ -197,11 +197,11 @@ class Lane(NamedTuple):
 class LaneState(NamedTuple):
     """The state that a round reads and writes."""
 
-    policy: Pytree  # what the policy knows, the last outcome not yet learnt
+    policy: Pytree  # the policy's state, the last outcome not yet learnt
     environment: Pytree
     ledger: Ledger
     action: Pytree  # of the last round
-    feedback: Pytree  # … and what the policy is told of it in the next
+    feedback: Pytree  # … and what the policy sees of it in the next
     empty: jax.Array  # bool[]: there is nothing to learn from it
     status: jax.Array  # i32[]
     context: jax.Array | None  # of the last round; None in a world without contexts
@@ -284,7 +284,7 @@ def play(
         learnt, world_state, charged, action, feedback, empty, status, view.context
     )
 
-    # A round that could not be played leaves everything as it was, except the status that says why.
+    # A round that is not valid leaves everything as it was, except the status that says why.
     # The policy's own status comes first: a full set is CAPACITY, also if the action that it chose
     # then is none.
     verdict = verdict_of(lane.policy, learnt)

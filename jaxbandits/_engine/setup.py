@@ -136,7 +136,7 @@ def lay_out(
         ):
             warnings.warn(text, stacklevel=5)
         settings.append(checked)
-    # Settings were checked by whoever made them, and may be played beside themselves
+    # Settings were checked when they were made, and may be simulated beside themselves
     refuse_twice([x for x, given in zip(settings, entries, strict=True) if x is not given])
     only_arm = getattr(environment.spec, "arms", 0) == means[0].shape[1] == 1
     if only_arm and environment.instances > 1:
@@ -226,7 +226,7 @@ def lay_out(
             "it does not rank these policies; rank by result.reward",
             stacklevel=5,
         )
-    if benchmarks and max(sizes) > 1:  # they know of one arm a round
+    if benchmarks and max(sizes) > 1:  # they are of one arm a round
         benchmarks = {"moving": unknown}
     if benchmarks:
         # Over the whole run; what could be gained by a mark the functions say.
@@ -295,7 +295,7 @@ def mark_shares(marks: int | Sequence[float] | np.ndarray) -> np.ndarray:
 
 def mark_totals(end: np.ndarray, shares: np.ndarray) -> ticks.Total:
     """Where on the clock the marks are, ``[instance, mark]``."""
-    # At 0 no round was played yet
+    # At 0 no round is over yet
     at = np.maximum(np.floor(end[:, None] * shares[None, :]).astype(np.int64), 1)
     at[:, -1] = end
     return ticks.split(at)
@@ -459,14 +459,14 @@ def check_dry_run(policy: Policy, environment: Environment, constraint: Constrai
     """Check one round of one lane if it contains user code, once per program and process.
 
     The policy has shapes for leaves (:attr:`Settings.shapes`). Gives the digest of the round, or
-    None: of what is all this package's, its tests have played the round.
+    None: of what is all this package's, its tests have run the round.
     """
     program, failed = None, None
     if has_user_code := any(map(is_users, (policy, environment, constraint))):
         bring_up_to_date(policy, environment, constraint)
         try:
             program = program_of(scan, policy, environment, constraint)
-        except Exception as problem:  # told below, by the method where it is
+        except Exception as problem:  # reported below, by the method where it is
             failed = problem
     leaves, structure = jax.tree.flatten((policy, environment, constraint))
     round_key = (program, structure, *((jnp.shape(x), jnp.result_type(x)) for x in leaves))
@@ -502,6 +502,7 @@ def program_of(
 
     words, marks = jax.ShapeDtypeStruct((2,), jnp.uint32), ticks.Total(_i32(1), _i32(1))
     world = shapes(environment, 0)
+    # jax keeps the trace of a world of this package, so the next policy does not trace it again.
     if engine is scan and jax.tree.leaves(world) and not is_users(environment):
         world = scan.KnownWorld(world)
     nouns = policy, shapes(constraint, 1)
@@ -621,8 +622,7 @@ def _check_accounts(constraint: Constraint, lane_constraint: Constraint, outcome
         given = _trace(constraint, method, getattr(lane_constraint, method), ledger)
         _same(constraint, method, label, given, like)
 
-    # Host code, called with accounts of zeros: a name that is not there is told now, not after the
-    # last lane.
+    # Host code, called with accounts of zeros: a missing name is an error now, not at the end.
     names = ["rounds", "reward", "expected_reward", "clock", *(f"event:{x}" for x in events)]
     accounts = {
         name: np.zeros((1, 1), np.int64) for name in [*names, *(f"audit:{x}" for x in audit)]
@@ -666,14 +666,14 @@ def _same(owner: object, method: str, label: str, tree: Any, template: Any) -> N
         ) from None
 
 
-# --- which engine plays a task
+# --- which engine simulates a task
 
 
 def _engine(
     engine: str, policy: Policy, environment: Environment, constraint: Constraint, rounds: float
 ) -> tuple[driver.Engine, str | None]:
     """The engine for so many rounds in all, and why it is scan if another one was allowed."""
-    if engine in ("scan", "kernel"):  # a kernel plays the scan's rounds
+    if engine in ("scan", "kernel"):  # a kernel runs the scan's rounds
         return scan, None
     candidate = time_parallel(policy, environment, constraint)
     if not isinstance(candidate, str):
@@ -694,7 +694,7 @@ def _engine(
 
 
 def _in_one_kernel(engine: str, task: Task, chunk: int | None, between: float) -> Task:
-    """The task for the kernel engine, if that is asked for, or is faster on a GPU and plays it."""
+    """The task for the kernel engine, if asked for, or if faster on a GPU and supported."""
     from jaxbandits._engine import kernel  # when it is asked for: what it stands on may be gone
 
     if engine == "auto" and not kernel.is_faster(task):
@@ -744,8 +744,7 @@ def lane_lengths(
         # A learner ends up with the best arm, which may be far cheaper than the average one.
         best = np.argmax(np.nan_to_num(reward / cost, nan=-np.inf), axis=-1)
         rounds = end / ticks.ONE / np.take_along_axis(cost, best[:, None], axis=-1)[:, 0]
-        # Far more than chance needs: with costs of 0 or 1, even a tiny budget waits 1/c rounds for
-        # its first cost.
+        # Far more than chance needs: with costs of 0 or 1, a tiny budget waits 1/c rounds for one.
         longest = (
             4 * (end / ticks.ONE + 16) / np.nanmin(cost, axis=-1) + 1000 + environment.idle_rounds
         )
@@ -759,7 +758,7 @@ def _cap(rounds: np.ndarray, max_rounds: int | None) -> np.ndarray:
     ).astype(np.int32)
 
 
-# --- one lane by itself: what ``rollout`` and episodes of other libraries play with the engine's own round
+# --- one lane by itself: for ``rollout`` and for episodes of other libraries
 
 
 @_moves_its_own
