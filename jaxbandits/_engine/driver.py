@@ -324,11 +324,12 @@ def may_be_native(platform: str) -> bool:
     return known and os.environ.get("JAXBANDITS_NATIVE", "1") != "0"
 
 
-def _primitives(jaxpr: Any) -> Iterator[str]:
+def primitives(jaxpr: Any) -> Iterator[str]:
+    """The name of each operation of a trace and of the traces in it."""
     for equation in jaxpr.eqns:
         yield equation.primitive.name
         for inside in jaxprs_in_params(equation.params):
-            yield from _primitives(inside)
+            yield from primitives(inside)
 
 
 def in_one_piece(function: Callable[..., T], *takes: Any) -> T:
@@ -348,7 +349,7 @@ def in_one_piece(function: Callable[..., T], *takes: Any) -> T:
         return function(*takes), needed
 
     program = jax.jit(whole)
-    if found := next(filter(_FOREIGN.fullmatch, _primitives(program.trace(*takes).jaxpr)), None):
+    if found := next(filter(_FOREIGN.fullmatch, primitives(program.trace(*takes).jaxpr)), None):
         raise NoNativeForm(f"{found} has no native form")
     # As a value: in a context every operation inside would be marked.
     played = set_xla_metadata(program(*takes), xla_cpu_small_call="true", inlineable="false")

@@ -18,6 +18,7 @@ import numpy as np
 
 from jaxbandits._engine import scan
 from jaxbandits._engine.cells import Cells, Table
+from jaxbandits._engine.driver import primitives
 from jaxbandits.core.checks import in_a_line
 
 CPU_SLOTS, NATIVE_LANES = scan.CPU_SLOTS, 0  # never a native function
@@ -39,6 +40,7 @@ _MANY_LANES, _FEW_ARMS = 1 << 16, 16
 _WARP = 32  # threads that run together
 _LEAST = 8  # places for arms: who pads them (Beta draws) has room
 _LARGE = 64  # constants of more numbers lie in memory
+_LONGEST = 1 << 14  # operations (RCUCB, K = 100, has 44,176: a compiler fills 20 GB with them)
 
 
 def layout(arms: int, slots: int) -> tuple[int, int]:
@@ -71,9 +73,11 @@ def why_not(task: Any) -> str | None:
     takes = task.shapes.lanes(_WARP), task.shapes.carry(_WARP)
     world = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), task.environment)
     try:
-        jax.eval_shape(partial(_rounds, interpret=True), world, *takes, jnp.int32(1))
+        made = jax.make_jaxpr(partial(_rounds, interpret=True))(world, *takes, jnp.int32(1))
     except Exception as lacking:  # whatever it is, the scan simulates it
         return f"no kernel supports its round ({in_a_line(lacking)})"
+    if (count := sum(1 for _ in primitives(made.jaxpr))) > _LONGEST:
+        return f"no kernel supports its round of {count:,} operations, more than {_LONGEST:,}"
     return None
 
 

@@ -251,7 +251,7 @@ def test_what_is_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch, mutant: Any) 
     assert differences(CASES["pd-bwk"](4), 2) != []
 
 
-def test_what_a_kernel_cannot_play_is_named() -> None:
+def test_what_a_kernel_cannot_play_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     @jb.pytree
     class Waves(jb.policies.IndexPolicy):
         def score(self, arms: Any) -> jax.Array:
@@ -259,6 +259,9 @@ def test_what_a_kernel_cannot_play_is_named() -> None:
 
     with pytest.raises(jb.InputError, match=r"but no kernel supports its round \(.*fft\)"):
         played((Waves(), *CASES["omega"](3)[1:]), "kernel")
+    monkeypatch.setattr(kernel, "_LONGEST", 999)
+    with pytest.raises(jb.InputError, match=r"round of 1,\d{3} operations, more than 999"):
+        played(CASES["omega"](3), "kernel")
 
 
 @pytest.mark.parametrize(
