@@ -6,7 +6,6 @@ Each wants a null arm (``WithNullArm(arms)``) and one cost.
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cache
 from typing import Any, NamedTuple
 
 import jax
@@ -197,22 +196,14 @@ class OnePhase(MixturePolicy):
 
 # --- A primal-dual pacer: a price on the resource, moved by online mirror descent
 
-
-@cache
-def _mirror_descent() -> Any:
-    # optax takes a quarter as long to import as this whole package; one object, or each new one
-    # would be compiled.
-    import optax
-
-    return optax.sgd(1e-3)
+_DESCENT = 1e-3  # of the slope: so far the price moves
 
 
 class PacerState(NamedTuple):
-    """Statistics, the price, and the optimiser's own state."""
+    """Statistics, the price, and when it last moved."""
 
     learnt: ArmStatistics
     price: jax.Array  # f32[]: λ
-    optimiser: Any
     money: Total  # what was left when this policy last acted
     round: jax.Array  # i32[]: when that was; 0: never
 
@@ -223,17 +214,15 @@ class Pacer(MixturePolicy):
 
     .. math:: \\arg\\max_k \\ \\mu^U_k - \\lambda\\, \\rho^L_k / c \\quad \\text{(the null arm has 0)},
 
-    and let the price follow the spending: after each of its own actions λ descends along :math:`g =
-    (c - \\text{cost}) / c` and is clipped to [0, 1], where the optimal price of the fluid LP lies.
-    The radius is :math:`\\sqrt{a \\ln t / N}`. ``Guarded(Pacer(...))`` keeps the anytime
+    and let the price follow the spending: after each of its own actions λ falls by 10⁻³ g,
+    :math:`g = (c - \\text{cost}) / c`, and is clipped to [0, 1], where the optimal price of the fluid
+    LP lies. The radius is :math:`\\sqrt{a \\ln t / N}`. ``Guarded(Pacer(...))`` keeps the anytime
     constraint. The guard's skips do not move the price: they save just as much as was overspent, so
     that with them no price would look too low.
 
     Args:
         c: the bound on the average cost, in (0, 1].
         a: constant of the radius, above 0; default 1.
-        optimiser: an optax gradient transformation; ``optax.sgd(η)`` is Euclidean mirror descent
-            (None: η = 10⁻³). Static: keep one object, or each new one is compiled.
 
     Source: dual mirror descent for online allocation (Balseiro, Lu, Mirrokni, Operations Research
     2023) with the optimistic estimates of bandits with knapsacks; no paper of this project states
@@ -247,22 +236,18 @@ class Pacer(MixturePolicy):
 
     c: ArrayLike = leaf(above=0, at_most=1)
     a: ArrayLike = leaf(default=1.0, above=0)
-    optimiser: Any = static(default=None)
 
     def init(self, spec: FiniteSpec) -> PacerState:
-        price, learnt = jnp.float32(0), super().init(spec)
-        descent = (self.optimiser or _mirror_descent()).init(price)
-        return PacerState(learnt, price, descent, ticks.zero(), jnp.int32(0))
+        return PacerState(super().init(spec), jnp.float32(0), ticks.zero(), jnp.int32(0))
 
     def plan(self, state: PacerState, view: View) -> tuple[PacerState, Mixture]:
         # Since the last action it grew by c − cost, and by c for every round skipped by a guard
         now = money_left(view)
         skipped = (view.round - state.round - 1).astype(jnp.float32)
         slope = ticks.to_float(ticks.minus(now, state.money)) / self.c - skipped
-        slope, descent = jnp.where(state.round > 0, slope, 0.0), self.optimiser or _mirror_descent()
-        step, optimiser = descent.update(slope, state.optimiser, state.price)
+        step = -_DESCENT * jnp.where(state.round > 0, slope, 0.0)
         price = jnp.clip(state.price + step, 0.0, 1.0)
-        state = state._replace(price=price, optimiser=optimiser, money=now, round=view.round)
+        state = state._replace(price=price, money=now, round=view.round)
 
         at = bounds(state.learnt, self.a, log_of(view.round))
         net = jnp.where(view.available, at.reward_high - price * at.cost_low / self.c, -jnp.inf)
