@@ -91,13 +91,14 @@ def check_environment(
             _pure(environment, tried, instance, words)
             if getattr(environment.spec, "context", None) is not None:
                 _contexts(environment, instance, words)
+            played = _played(environment, tried, instance, words, pulls)
             if actions is None:
-                _available(environment, instance, words)
+                _available(environment, instance, played)
             if _closes(environment):
                 _keeps_its_opening(environment, instance, words)
             if counted:
                 _counted(environment, tried, instance, words)
-            samples.append(_outcomes(environment, tried, instance, words, pulls))
+            samples.append(_playable(environment, instance, played))
             _lanes_differ(environment, tried, instance, root, samples[-1])
             scores += _means(samples[-1], instance, bound)
         _addresses(environment, root)
@@ -164,15 +165,21 @@ def _play(
     return jax.vmap(of_action)(actions)
 
 
-def _outcomes(
+def _played(
     environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int
 ) -> Outcome:
-    """Outcomes ``[valid action, pull]`` of every action alone; arms that are closed are out."""
+    """Outcomes ``[action, pull]`` of every action alone."""
     outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls=pulls)
-    valid = np.asarray(outcomes.valid)
-    playable = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
+    return jax.tree.map(np.asarray, outcomes)
+
+
+def _playable(environment: Environment, instance: int, played: Outcome) -> Outcome:
+    """Those of actions that are valid there; arms that are closed are out."""
+    playable = np.asarray(played.valid).all(axis=1)
+    if _closes(environment):
+        playable = np.asarray(played.valid).any(axis=1)
     assert playable.any(), f"instance {instance}: no action is valid"
-    return jax.tree.map(lambda x: np.asarray(x)[playable], outcomes)
+    return jax.tree.map(lambda x: x[playable], played)
 
 
 # --- The rules.
@@ -236,7 +243,7 @@ def _contexts(environment: Environment, instance: int, words: jax.Array) -> None
     equal(alone[0], context_of(rounds[0]), f"{place}: a context asked for twice, which")
 
 
-def _available(environment: Environment, instance: int, words: jax.Array) -> None:
+def _available(environment: Environment, instance: int, played: Outcome) -> None:
     """``available`` says which arms can be pulled."""
     arms = environment.spec.arms
     available = np.asarray(at_instance(environment, jnp.int32(instance)).available())
@@ -245,9 +252,7 @@ def _available(environment: Environment, instance: int, words: jax.Array) -> Non
     assert fits, f"{place} gives {kind}; it must be bool[{arms}]"
     if _closes(environment):  # what is not there is never open
         return
-    ids = jax.lax.iota(jnp.int32, arms)
-    outcomes = _play(environment, ids, jnp.int32(instance), words, pulls=1)
-    for arm in np.flatnonzero(available != np.asarray(outcomes.valid)[:, 0])[:1]:
+    for arm in np.flatnonzero(available != np.asarray(played.valid)[:, 0])[:1]:
         says, valid = "is not", "valid"
         if available[arm]:
             says, valid = "is", "not valid (its mean cost is −1, say)"
@@ -307,14 +312,10 @@ def _keeps_its_opening(environment: Environment, instance: int, words: jax.Array
 
 
 def _counted(
-    environment: Environment,
-    actions: Sequence[Any],
-    instance: int,
-    words: jax.Array,
-    times: int = 6,
+    environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array
 ) -> None:
     """The n-th pull gives the same, whatever was pulled in between."""
-    i = jnp.int32(instance)
+    i, times = jnp.int32(instance), 6
     state, mixed, round = _start(environment, instance), {}, 0
     for n in range(times):
         for number, action in enumerate(actions):
@@ -344,7 +345,8 @@ def _lanes_differ(
         return
     for lane, name in (((instance, 1), "replicate"), ((instance + 1, 0), "instance id")):
         words = domain_words(root, *lane, Domain.WORLD)
-        elsewhere = _outcomes(environment, actions, instance, words, outcomes.reward.shape[1])
+        played = _played(environment, actions, instance, words, outcomes.reward.shape[1])
+        elsewhere = _playable(environment, instance, played)
         pairs = (outcomes.reward, elsewhere.reward), (outcomes.cost, elsewhere.cost)
         differ = f"instance {instance}: another {name} gives the same outcomes of every action"
         assert not all(np.array_equal(*pair) for pair in pairs), differ
