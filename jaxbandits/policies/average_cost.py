@@ -16,7 +16,7 @@ from jaxbandits._numerics.knapsack_lp import Mixture, best_mixture
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.protocol import Observation, View
-from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
+from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
@@ -286,8 +286,6 @@ class PrimalDualTwoPhase(MixturePolicy):
         c: the bound on the average cost, in (0, 1].
         horizon: T ≥ 1 rounds, which this policy must know.
         a: constant of the radius, above 0; default 2.
-        rest: True if phase 2 may always use the null arm (time is an inequality), False if only
-            when it is in X*.
 
     Source: Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021; phase 1 as in Kumar and
     Kleinberg 2022.
@@ -304,7 +302,6 @@ class PrimalDualTwoPhase(MixturePolicy):
     c: ArrayLike = leaf(above=0, at_most=1)
     horizon: ArrayLike = leaf(integer=True, at_least=1)
     a: ArrayLike = leaf(default=2.0, above=0)
-    rest: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> TwoPhaseState:
         support = jnp.zeros((spec.arms + 1,), jnp.bool_)
@@ -341,13 +338,9 @@ class PrimalDualTwoPhase(MixturePolicy):
     def plan(self, state: TwoPhaseState, view: View) -> tuple[TwoPhaseState, Mixture]:
         available, rate = view.available, budget_rate(view, self)
         at = bounds(state.learnt, self.a, log_of(self.horizon))
-        # Without null arm, and nothing in the support below the rate, the null arm is the only way
-        # out.
-        feasible = jnp.any(state.support[:-1] & (at.cost_low <= rate))
-        null = jnp.bool_(True) if self.rest else state.support[-1] | ~feasible
         # While an arm of the support is closed, it is no support: all that are open may take part.
-        support = jnp.append(state.support[:-1], null)
-        support = jnp.where(jnp.all(~state.support[:-1] | available), support, and_null(available))
+        is_open = jnp.all(~state.support[:-1] | available)
+        support = and_null(jnp.where(is_open, state.support[:-1], available))
         spend = best_mixture(at.reward_high, at.cost_low, rate, support)
         in_turn = alone(fewest(state.learnt.pulls, available))
         return state, select_tree(state.identified(), spend, in_turn)

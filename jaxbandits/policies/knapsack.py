@@ -110,7 +110,6 @@ class EpsilonFirst(ArmTotals):
     Args:
         epsilon: ε in (0, 1], default 0.1 (the BTS paper's comparison, from memory). The loss is of
             order B^⅔ for ε ∝ B^(−⅓).
-        online: True to keep learning after exploration; default False.
 
     Source: AAAI 2010.
 
@@ -125,7 +124,6 @@ class EpsilonFirst(ArmTotals):
     """
 
     epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)
-    online: bool = static(default=False)
 
     def init(self, spec: FiniteSpec) -> EpsilonFirstState:
         return EpsilonFirstState(super().init(spec), ticks.zero(), jnp.bool_(True))
@@ -133,8 +131,7 @@ class EpsilonFirst(ArmTotals):
     def update(
         self, state: EpsilonFirstState, key: jax.Array, observation: Observation
     ) -> EpsilonFirstState:
-        after = super().update(state, key, observation)
-        return select_tree(state.exploring | self.online, after, state)
+        return select_tree(state.exploring, super().update(state, key, observation), state)
 
     def select(
         self, state: EpsilonFirstState, key: jax.Array, view: View
