@@ -15,8 +15,8 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._numerics.knapsack_lp import Mixture, best_mixture
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.protocol import Observation, View
-from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
+from jaxbandits.core.protocol import Chosen, Observation, View
+from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
@@ -40,7 +40,7 @@ class MixturePolicy(ArmTotals):
         super().check(spec)
         check_null_arm(self, spec)
 
-    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
+    def select(self, state: Any, key: jax.Array, view: View) -> Chosen:
         state, view, policy = jax.lax.optimization_barrier((state, view, self))
         state, mixture = policy.plan(state, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])

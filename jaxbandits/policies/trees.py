@@ -17,7 +17,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import whole_number
-from jaxbandits.core.protocol import Environment, Observation, Status, View
+from jaxbandits.core.protocol import Chosen, Environment, Observation, Status, View
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import ContinuumSpec, point_of_ticks, to_ticks
 from jaxbandits.policies.zooming import PointPolicy, too_large
@@ -134,9 +134,7 @@ class HOO(_RatioTree):
             levels[d] = jnp.minimum(levels[d], jnp.max(children, axis=1))
         return jnp.concatenate(levels)
 
-    def select(
-        self, state: ArmStatistics, key: jax.Array, view: View
-    ) -> tuple[ArmStatistics, jax.Array]:
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> Chosen:
         bound = self.bounds(state, view.round)
         depth, number, goes_on = jnp.int32(0), jnp.int32(0), jnp.bool_(True)
         for d in range(self.depth):
@@ -238,7 +236,7 @@ class StoOO(_RatioTree):
         bound = jnp.where(n > 0, mean + self.width(jnp.maximum(n, 1)) + size, jnp.inf)
         return jnp.where(jax.lax.iota(jnp.int32, self.capacity) < state.count, bound, -jnp.inf)
 
-    def select(self, state: Leaves, key: jax.Array, view: View) -> tuple[Leaves, jax.Array]:
+    def select(self, state: Leaves, key: jax.Array, view: View) -> Chosen:
         best = jnp.argmax(self.bounds(state))
         return state, point_of_ticks(centre(state.depth[best], state.number[best]))
 
