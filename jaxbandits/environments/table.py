@@ -122,7 +122,7 @@ class ShuffledRows(RowOrder):
         >>> from jaxbandits.environments import RequestTable, ShuffledRows
         >>> world = RequestTable.of([[0.5, 0.9]] * 6, [[0.1, 0.8]] * 6, ShuffledRows())
         >>> world.rows(jax.random.key(0), rounds=12).tolist()
-        [TODO]
+        [4, 5, 2, 3, 1, 0, 2, 0, 4, 1, 3, 5]
     """
 
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:

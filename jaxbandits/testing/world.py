@@ -34,7 +34,6 @@ def check_environment(
     key: Any = None,
     pulls: int = 4096,
     counted: bool = True,
-    bound: int | None = None,
 ) -> float:
     """Check that an environment keeps every rule of the contract, in each instance.
 
@@ -46,8 +45,6 @@ def check_environment(
         pulls: outcomes of every action that the means are estimated from.
         counted: True if the n-th outcome of an action belongs to n and not to the round (arms that
             can be counted).
-        bound: largest size of an outcome, in ticks; default what
-            :meth:`~jaxbandits.Environment.largest` says.
 
     Returns:
         The largest distance of an empirical mean from the stated one, in its standard errors.
@@ -78,7 +75,7 @@ def check_environment(
     root = streams.root_key(jax.random.key(0) if key is None else key)
     every = range(environment.spec.arms if actions is None else 0)
     tried = [jnp.int32(arm) for arm in every] if actions is None else list(actions)
-    name, bound = type(environment).__name__, bound or max(environment.largest(tried[0]))
+    name, bound = type(environment).__name__, max(environment.largest(tried[0]))
     try:
         _structure(environment, tried[0], root)
         words = domain_words(root, 0, 0, Domain.WORLD)
