@@ -113,6 +113,8 @@ def refuse_misfit(
 
 def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
     """``value`` as float64, if it is a number, an array or lists; no booleans or masked arrays."""
+    import jax.numpy as jnp
+
     refuse_traced(argument, value)
     try:
         # NumPy makes an object of a whole number beyond 64 bits.
@@ -120,18 +122,12 @@ def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
         array = np.asarray(float(value) if is_whole else value)
     except (ValueError, TypeError, OverflowError):  # ragged, or of no NumPy type
         raise bad(argument, value, may_be) from None
-    numeric = array.dtype.kind in "iuf" or _is_jax_float(array.dtype)
+    # bfloat16, say, has a kind of its own
+    numeric = array.dtype.kind in "iuf" or jnp.issubdtype(array.dtype, jnp.floating)
     if not numeric or _holds_booleans(value) or np.ma.is_masked(value):
         raise bad(argument, value, may_be)
     with np.errstate(all="ignore"):
         return array.astype(np.float64, copy=False)
-
-
-def _is_jax_float(dtype: np.dtype) -> bool:
-    """Is it bfloat16, say, which has a kind of its own?"""
-    import jax.numpy as jnp
-
-    return bool(jnp.issubdtype(dtype, jnp.floating))
 
 
 def _holds_booleans(value: Any) -> bool:

@@ -28,12 +28,6 @@ def centre(depth: jax.Array, number: jax.Array) -> jax.Array:
     return (2 * number + 1) << (ticks.BITS - 1 - depth)
 
 
-def depth_of(point: jax.Array) -> jax.Array:
-    """The depth of the cell with this centre (ticks); below 0 for the point 1, not a centre."""
-    lowest = point & -point
-    return ticks.BITS - 1 - (31 - jax.lax.clz(lowest))
-
-
 def width_factor(lam: jax.Array) -> jax.Array:
     """(1/λ)(1 + 1/λ)."""
     return (1 / lam) * (1 + 1 / lam)
@@ -110,7 +104,9 @@ class HOO(_RatioTree):
     ) -> ArmStatistics:
         """Count the pull in every cell from the root to the pulled one."""
         feedback, point = observation.feedback, to_ticks(observation.action)
-        last = jnp.minimum(depth_of(point), self.depth)
+        # The lowest bit of a centre names its depth; below 0 for the point 1, which is none
+        depth_of_point = ticks.BITS - 1 - (31 - jax.lax.clz(point & -point))
+        last = jnp.minimum(depth_of_point, self.depth)
         cells = jax.lax.iota(jnp.int32, state.pulls.shape[0])
         depth = 31 - jax.lax.clz(cells + 1)
         number = cells + 1 - (1 << depth)
