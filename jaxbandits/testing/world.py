@@ -88,14 +88,14 @@ def check_environment(
             _pure(environment, tried, instance, words)
             if getattr(environment.spec, "context", None) is not None:
                 _contexts(environment, instance, words)
-            played = _played(environment, tried, instance, words, pulls)
+            outcomes = _played(environment, tried, instance, words, pulls)
             if actions is None:
-                _available(environment, instance, played)
+                _available(environment, instance, outcomes)
             if _closes(environment):
                 _keeps_its_opening(environment, instance, words)
             if counted:
                 _counted(environment, tried, instance, words)
-            samples.append(_playable(environment, instance, played))
+            samples.append(_playable(environment, instance, outcomes))
             _lanes_differ(environment, tried, instance, root, samples[-1])
             scores += _means(samples[-1], instance, bound)
         _addresses(environment, root)
