@@ -231,7 +231,6 @@ class ArmTotals(OneCost):
         return arm_statistics.empty(spec.arms, resources=spec.resources, spreads=self.spreads)
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
-        """Add the observed reward and cost to the arm's totals."""
         feedback, arm = observation.feedback, observation.action
         before = getattr(state, "learnt", state)
         learnt = arm_statistics.record(before, arm, feedback.reward, feedback.cost)

@@ -342,8 +342,6 @@ def payoff_ticks(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedb
 class UCBReduction(PairPolicy):
     """UCB on virtual arms: :math:`\\bar x + f(\\tau) \\sqrt{2 \\alpha \\ln t / T_{i,\\tau}}`.
 
-    T counts the pair's own pulls.
-
     Rounds 1 … n·m (m limits) play each pair once, in index order. Ties at random. T is the
     pair's own number of pulls.
 
@@ -355,10 +353,7 @@ class UCBReduction(PairPolicy):
     Source: Eq. (7) and Fig. 4 "UCB (α = 1)"; the details are in a supplement that we could not
     find.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCBReduction(width="one").width
-        'one'
+    :class:`RCUCB` has an example.
     """
 
     width: str = static(default="lambda")
@@ -419,10 +414,7 @@ class ThompsonReduction(PairPolicy):
     :func:`~jaxbandits._numerics.beta.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts
     up to 3·10⁵.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.ThompsonReduction(scaling="per_arm").scaling
-        'per_arm'
+    :class:`RCUCB` has an example.
     """
 
     scaling: str = static(default="global")

@@ -668,5 +668,4 @@ class Restarting(WithState):
         return state._replace(inner=inner), action
 
     def summary(self, state: RestartingState) -> dict[str, jax.Array]:
-        """The inner policy's summary, and the number of restarts."""
         return self.policy.summary(state.inner) | {"restarts": state.restarts}

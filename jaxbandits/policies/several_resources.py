@@ -83,10 +83,7 @@ class RadBounds(Confidence):
 
     Source: Badanidiyuru, Kleinberg, Slivkins, JACM 65, 2018, §2; the radius of UCB-BwK too.
 
-    Example:
-        >>> from jaxbandits.policies import RadBounds
-        >>> RadBounds(c_rad=1.0).c_rad
-        1.0
+    :class:`PrimalDualBwK` has an example.
     """
 
     c_rad: ArrayLike = leaf(default=0.5, above=0)
@@ -113,10 +110,7 @@ class WilsonBounds(Confidence):
     Source: Heyden et al., KDD 2024, Theorem 1. That they stand in policies for several resources is
     ours.
 
-    Example:
-        >>> from jaxbandits.policies import WilsonBounds
-        >>> WilsonBounds().rho
-        0.125
+    :class:`PrimalDualBwK` has an example.
     """
 
     rho: ArrayLike = leaf(default=0.125, above=0)
@@ -668,10 +662,7 @@ class LagrangeBwK(Policy):
     Deviations: where outcomes come later (``InFlight``), one meets the resource that was named
     last.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.LagrangeBwK().ratio
-        1.0
+    :class:`PrimalDualBwK` has an example.
     """
 
     ratio: ArrayLike = leaf(default=1.0, above=0)

@@ -58,7 +58,6 @@ class _RatioTree(PointPolicy):
     lam: ArrayLike
 
     def warnings(self, environment: Environment) -> list[str]:
-        """Warn if λ is above the true smallest mean cost."""
         return too_large(f"{type(self).__name__}.lam", self.lam, environment)
 
 
@@ -237,5 +236,4 @@ class StoOO(_RatioTree):
         return state, point_of_ticks(centre(state.depth[best], state.number[best]))
 
     def status(self, state: Leaves) -> jax.Array:
-        """``Status.CAPACITY`` once a leaf should be split and no slot is free."""
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))

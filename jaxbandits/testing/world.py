@@ -107,8 +107,8 @@ def check_environment(
         assert worst <= allowed, f"{place}, {worst:.2f} standard errors away; {allowance}"
         # of worlds whose means change, and of those with arms without end, `values` says something
         # else
-        stated_meanstay = type(environment).benchmarks is Environment.benchmarks
-        if actions is None and stated_meanstay and environment.values()[0].shape[1] >= len(tried):
+        means_stay = type(environment).benchmarks is Environment.benchmarks
+        if actions is None and means_stay and environment.values()[0].shape[1] >= len(tried):
             for instance, outcomes in enumerate(samples):
                 _values(environment, len(tried), instance, outcomes)
     except AssertionError as broken:
