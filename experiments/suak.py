@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import xarray
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
@@ -702,7 +701,6 @@ def initial(options: Options) -> list[Row]:
 # Routing prompts to four LLMs under a budget of dollars per request.
 LOG = "llm_routing/paretobandit_k4.csv"
 DOLLARS = np.array([2e-5, 1e-4, 3e-4, 6e-4, 1e-3, 3e-3, 1e-2])  # budgets per request
-DESCENT = optax.sgd(1e-3)
 
 Log = tuple[np.ndarray, np.ndarray]
 
@@ -752,7 +750,7 @@ def routing_policies(
         "OPS, a = 0.001": Guarded(OnePhase(c=c, horizon=rounds, a=0.001)),
         "USS, λ = 9": Guarded(UCBSimplex(c=c)),
         "USS, λ = 0.1": Guarded(UCBSimplex(c=c, lam=0.1)),
-        "pacer": Guarded(Pacer(c=c, a=0.001, optimiser=DESCENT)),
+        "pacer": Guarded(Pacer(c=c, a=0.001)),
         "fluid oracle": Guarded(FluidOracle(reward, cost, c=c)),
     }
 

@@ -229,6 +229,7 @@ def test_several_resources_are_columns_not_rows():
 
 
 @pytest.mark.parametrize("rule", ["counts", "forfeits"])
+@pytest.mark.sample_rows("forfeits")
 def test_ten_dimes_are_a_dollar_everywhere(rule: str) -> None:
     arms = FiniteArms.empirical([[([0.5], [0.1])]])
     table = jb.environments.RequestTable.of([[0.5]] * 3, [[0.1]] * 3)

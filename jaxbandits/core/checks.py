@@ -113,6 +113,8 @@ def refuse_misfit(
 
 def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
     """``value`` as float64, if it is a number, an array or lists; no booleans or masked arrays."""
+    import jax.numpy as jnp
+
     refuse_traced(argument, value)
     try:
         # NumPy makes an object of a whole number beyond 64 bits.
@@ -120,18 +122,12 @@ def numbers(argument: str, value: Any, may_be: str = "numeric") -> np.ndarray:
         array = np.asarray(float(value) if is_whole else value)
     except (ValueError, TypeError, OverflowError):  # ragged, or of no NumPy type
         raise bad(argument, value, may_be) from None
-    numeric = array.dtype.kind in "iuf" or _is_jax_float(array.dtype)
+    # bfloat16, say, has a kind of its own
+    numeric = array.dtype.kind in "iuf" or jnp.issubdtype(array.dtype, jnp.floating)
     if not numeric or _holds_booleans(value) or np.ma.is_masked(value):
         raise bad(argument, value, may_be)
     with np.errstate(all="ignore"):
         return array.astype(np.float64, copy=False)
-
-
-def _is_jax_float(dtype: np.dtype) -> bool:
-    """Is it bfloat16, say, which has a kind of its own?"""
-    import jax.numpy as jnp
-
-    return bool(jnp.issubdtype(dtype, jnp.floating))
 
 
 def _holds_booleans(value: Any) -> bool:
@@ -274,7 +270,7 @@ def in_a_line(problem: BaseException) -> str:
             "(use jax.numpy, and jnp.where instead of `if`)"
         )
     frames = traceback.extract_tb(problem.__traceback__)
-    users = [frame for frame in frames if _is_user_code(frame.filename)]
+    users = [frame for frame in frames if is_user_code(frame.filename)]
     at = _place(users[-1].filename, users[-1].lineno) if users else ""
     return f"{type(problem).__name__}: {text}{at}"
 
@@ -282,7 +278,7 @@ def in_a_line(problem: BaseException) -> str:
 def user_method(owner: object, method: str, problem: BaseException) -> str:
     """The user's method that failed, as ``Class.name``; ``score``, say, inside ``select``."""
     for frame, _ in traceback.walk_tb(problem.__traceback__):
-        if _is_user_code(frame.f_code.co_filename):
+        if is_user_code(frame.f_code.co_filename):
             within, _, name = frame.f_code.co_qualname.rpartition(".")
             if name.isidentifier() and (kind := within.rpartition(".")[2]).isidentifier():
                 return f"{kind}.{name}"
@@ -306,7 +302,8 @@ def _place(file: str, line_number: int | None) -> str:
     return f" ({Path(file).name}, line {line_number})"
 
 
-def _is_user_code(file: str) -> bool:
+def is_user_code(file: str) -> bool:
+    """Is a file neither this package's, nor jax's or NumPy's, nor text that was run?"""
     ours = any(Path(file).is_relative_to(folder) for folder in _libraries())
     return not (ours or file.startswith("<"))
 

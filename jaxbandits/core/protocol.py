@@ -162,6 +162,7 @@ def unknown(instance: np.ndarray, clock: np.ndarray) -> np.ndarray:
 
 # What a pull gives: (state, outcome for the accountant, learner's feedback, empty?)
 Pulled = tuple[Pytree, Outcome, Any, jax.Array]
+Chosen = tuple[Any, Any]  # what a choice gives: (state, action)
 
 
 class Environment(_Fields):
@@ -360,12 +361,12 @@ class Policy(_Fields):
         """Learn from a non-empty observation."""
 
     @abstractmethod
-    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
+    def select(self, state: Pytree, key: jax.Array, view: View) -> Chosen:
         """(state, action) for the round that ``view`` describes."""
 
     def select_while_open(
         self, state: Pytree, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[Pytree, Pytree]:
+    ) -> Chosen:
         """:meth:`select` while earlier pulls are open, ``open`` of each arm (``i32[K]``).
 
         A policy that draws at random spreads its choices anyway; one that would choose the same

@@ -20,6 +20,7 @@ from jaxbandits.core.checks import (
     refuse,
     whole_number,
 )
+from jaxbandits.core.fingerprint import hashable
 
 SKIP = -1
 """The action that skips a round at no cost, in environments that allow it."""
@@ -319,11 +320,8 @@ def _evaluated(name: str, function: CostFunction, x: np.ndarray) -> np.ndarray:
     """``function`` at float32 ``x``, outside of any trace, as float64."""
     if not callable(function):
         raise bad(name, function, "a JAX function of one array, such as Linear(0.1)")
-    try:
-        hash(function)
-    except TypeError:
-        may_be = "hashable (a function, or a frozen dataclass with __call__)"
-        raise bad(name, function, may_be) from None
+    if not hashable(function):
+        raise bad(name, function, "hashable (a function, or a frozen dataclass with __call__)")
     with jax.ensure_compile_time_eval():
         y = np.asarray(function(jnp.asarray(x, jnp.float32)), np.float64)
     if y.shape != x.shape:

@@ -8,7 +8,7 @@ draw                   address                                                  
 =====================  ==========================================================  =========================
 a lane's key           (root key, instance id, replicate id)                        :func:`lane_key`
 an arm's n-th outcome  (lane key, world, n, arm): word 0 reward, word 1 cost        :func:`words`
-a table's row          (lane key, world, round, 0); an order: (…, pass, 1 + part)   :func:`words`
+a table's row          (lane key, world, round, 0); an order: (…, pass, 1)          :func:`words`
 a run's own means      (lane key, means, draw, arm): word 0 reward, word 1 cost    :func:`words`
 a policy's own draw    (lane key, policy, round, role, arm)                         :func:`policy_words`
 a tie                  (lane key, policy, round, ``Role.TIE``) mixed with the arm   :func:`priorities`

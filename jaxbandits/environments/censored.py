@@ -214,8 +214,7 @@ class RevealConsumption(AroundWorld):
 
     @property
     def spec(self) -> RevealedSpec:
-        inner = self.arms.spec
-        return RevealedSpec(**{f.name: getattr(inner, f.name) for f in dataclasses.fields(inner)})
+        return RevealedSpec(**vars(self.arms.spec))
 
     def check(self) -> None:
         kind = type(self.arms).__name__

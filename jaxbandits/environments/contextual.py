@@ -106,11 +106,10 @@ class _Normals(ContextLaw):
 
 @pytree
 class Gaussian(_Normals):
-    """Independent standard normal features, clipped at ±``clip``.
+    """Independent standard normal features, clipped at ±3: E x² = 0.995.
 
     Args:
         d: how many.
-        clip: above 0; with the default 3, E x² = 0.995.
         arms: K, for a row for each arm; default one context for all.
 
     Example:
@@ -121,15 +120,10 @@ class Gaussian(_Normals):
     """
 
     d: int = static()
-    clip: float = static(default=3.0)
     arms: int | None = static(default=None)
 
-    def check(self) -> None:
-        super().check()
-        refuse("clip", self.clip, not 0 < self.clip < np.inf, "a finite number above 0")
-
     def draw(self, key: jax.Array, round: jax.Array) -> jax.Array:
-        return self.normals(self.clip, key, round)
+        return self.normals(3.0, key, round)
 
 
 @pytree

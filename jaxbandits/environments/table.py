@@ -22,7 +22,7 @@ from jaxbandits._numerics.fluid import ContextValue
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import in_float32, refuse, whole_number
 from jaxbandits.core.protocol import Constraint, Feedback, Outcome, Possible, Pulled
-from jaxbandits.core.pytrees import leaf, pytree, static
+from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Domain
 from jaxbandits.core.tables import alike, check_unit, fits, ticks32
@@ -102,57 +102,32 @@ class RowsInOrder(RowOrder):
         return (round - 1) % rows
 
     def shares(self, rows: int, rounds: int) -> np.ndarray | None:
-        return ShuffledRows((1,) * rows).shares(rows, rounds)
+        passes, rest = divmod(rounds, rows)
+        return (passes + (np.arange(rows) < rest)) / rounds if rest else None
 
 
 @pytree
 class ShuffledRows(RowOrder):
     """Every row once in a random order of each replicate, then all again in a new order.
 
-    Args:
-        parts: numbers of rows of parts that follow one another, each shuffled by itself, such as
-            those of a training and a test split; default one part.
-
     Nothing is stored: the row at a place is found by the shuffle *swap or not*, 48 rounds of
 
     .. math:: x \\leftarrow k_r - x \\bmod n \\quad \\text{if } F_r(\\max(x,\\, k_r - x \\bmod n)) = 1,
 
-    k and F keyed by the address (world, pass, part). Source: Hoang, Morris, Rogaway, An enciphering
+    k and F keyed by the address (world, pass). Source: Hoang, Morris, Rogaway, An enciphering
     scheme based on a card shuffle, CRYPTO 2012, Figure 1.
 
     Example:
         >>> import jax
         >>> from jaxbandits.environments import RequestTable, ShuffledRows
-        >>> world = RequestTable.of([[0.5, 0.9]] * 6, [[0.1, 0.8]] * 6, ShuffledRows(parts=(4, 2)))
+        >>> world = RequestTable.of([[0.5, 0.9]] * 6, [[0.1, 0.8]] * 6, ShuffledRows())
         >>> world.rows(jax.random.key(0), rounds=12).tolist()
-        [2, 0, 3, 1, 4, 5, 0, 3, 2, 1, 5, 4]
+        [4, 5, 2, 3, 1, 0, 2, 0, 4, 1, 3, 5]
     """
 
-    parts: tuple[int, ...] | None = static(default=None)
-
-    def check(self, rows: int) -> None:
-        if self.parts is not None:
-            total = sum(whole_number("parts", size, 1, rows) for size in self.parts)
-            refuse(
-                "parts", self.parts, total != rows, f"sizes whose sum is the number of rows, {rows}"
-            )
-
-    def shares(self, rows: int, rounds: int) -> np.ndarray | None:
-        sizes = np.array(self.parts or (rows,))
-        passes, rest = divmod(rounds, rows)
-        if len(sizes) == 1 or rest == 0:
-            return None
-        of_part = np.clip(rest - (np.cumsum(sizes) - sizes), 0, sizes) / sizes
-        return (passes + np.repeat(of_part, sizes)) / rounds
-
     def row(self, key: jax.Array, round: jax.Array, rows: int) -> jax.Array:
-        sizes = np.array(self.parts or (rows,), np.int32)
-        ends = np.cumsum(sizes).astype(np.int32)
-        tour, place = (round - 1) // rows, (round - 1) % rows
-        part = jnp.sum((ends <= place).astype(jnp.int32), dtype=jnp.int32)
-        first = jnp.asarray(ends - sizes)[part]
-        words = streams.words(key, tour, 1 + part)
-        return first + permuted(place - first, jnp.asarray(sizes)[part], words)
+        words = streams.words(key, (round - 1) // rows, 1)
+        return permuted((round - 1) % rows, jnp.int32(rows), words)
 
 
 def permuted(place: jax.Array, n: jax.Array, words: jax.Array) -> jax.Array:

@@ -100,8 +100,7 @@ def score_runs(
 ) -> Scores:
     """Runs with contexts, their scores, and ∂f/∂θ for f = rate · clock − Σ μ^r at fixed pulls."""
     world = _checked(estimates.beside_null(environment), names)
-    fields = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}
-    scored: Environment = ScoredArms(**fields, wrt=tuple(names))
+    scored: Environment = ScoredArms(**vars(world), wrt=tuple(names))
     if isinstance(environment, WithNullArm):
         scored = dataclasses.replace(environment, arms=scored)
     ready = constraint.prepare(environment)

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxbandits.core import streams
 from jaxbandits.core.checks import bad, whole_number
-from jaxbandits.core.protocol import Constraint, Environment, Policy, View
+from jaxbandits.core.protocol import Chosen, Constraint, Environment, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
 from jaxbandits.core.settings import Settings, names_of, real_parameters
 from jaxbandits.core.specs import FiniteSpec
@@ -43,7 +43,7 @@ class ScoredPolicy(Watching):
     def own_key(self, key: jax.Array) -> jax.Array:
         return streams.at(key, self.run, jnp.uint32(_RUN << 24))
 
-    def select(self, state: Watched, key: jax.Array, view: View) -> tuple[Watched, Any]:
+    def select(self, state: Watched, key: jax.Array, view: View) -> Chosen:
         inner, action = self.policy.select(state.policy, self.own_key(key), view)
         score = slopes(self.policy, self.wrt, state.policy, view, action)
         return Watched(inner, estimates.add_floats(state.score, score)), action

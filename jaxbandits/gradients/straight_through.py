@@ -12,7 +12,7 @@ import numpy as np
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import Arms
 from jaxbandits.core.checks import bad, positive_number
-from jaxbandits.core.protocol import Constraint, Environment, Observation, Policy, View
+from jaxbandits.core.protocol import Chosen, Constraint, Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, static
 from jaxbandits.core.settings import Settings, names_of, real_parameters
 from jaxbandits.core.specs import FiniteSpec
@@ -65,7 +65,7 @@ class Softened(Watching):
             estimates.add_floats(state.cost, state.choice * cost[None]),
         )
 
-    def select(self, state: Tangents, key: jax.Array, view: View) -> tuple[Tangents, Any]:
+    def select(self, state: Tangents, key: jax.Array, view: View) -> Chosen:
         inner, action = self.policy.select(state.policy, key, view)
         arms, available = arm_statistics.as_floats(state.policy, view.round), view.available
         is_drawn = isinstance(self.policy, RandomisedPolicy)

@@ -6,7 +6,6 @@ Each wants a null arm (``WithNullArm(arms)``) and one cost.
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cache
 from typing import Any, NamedTuple
 
 import jax
@@ -16,8 +15,8 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._numerics.knapsack_lp import Mixture, best_mixture
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
-from jaxbandits.core.protocol import Observation, View
-from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
+from jaxbandits.core.protocol import Chosen, Observation, View
+from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.core.streams import Role
 from jaxbandits.core.ticks import Total
@@ -41,7 +40,7 @@ class MixturePolicy(ArmTotals):
         super().check(spec)
         check_null_arm(self, spec)
 
-    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
+    def select(self, state: Any, key: jax.Array, view: View) -> Chosen:
         state, view, policy = jax.lax.optimization_barrier((state, view, self))
         state, mixture = policy.plan(state, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
@@ -138,10 +137,7 @@ class FluidOracle(MixturePolicy):
 
     Source: the LP relaxation of bandits with knapsacks; SUAK paper, Eq. (2).
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.FluidOracle([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], c=0.5).c
-        0.5
+    :class:`SUAK` has an example.
     """
 
     mean_reward: ArrayLike = leaf(at_least=0, at_most=1, core=1)
@@ -179,10 +175,7 @@ class OnePhase(MixturePolicy):
     returns the one arm with the largest μ^U/ρ^L; in Li–Sun–Ye time is one of the resources, as
     here. A draw of the null arm is a play, no skip.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=10_000)).policy.a
-        3.0
+    :class:`SUAK` has an example.
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -197,22 +190,14 @@ class OnePhase(MixturePolicy):
 
 # --- A primal-dual pacer: a price on the resource, moved by online mirror descent
 
-
-@cache
-def _mirror_descent() -> Any:
-    # optax takes a quarter as long to import as this whole package; one object, or each new one
-    # would be compiled.
-    import optax
-
-    return optax.sgd(1e-3)
+_DESCENT = 1e-3  # of the slope: so far the price moves
 
 
 class PacerState(NamedTuple):
-    """Statistics, the price, and the optimiser's own state."""
+    """Statistics, the price, and when it last moved."""
 
     learnt: ArmStatistics
     price: jax.Array  # f32[]: λ
-    optimiser: Any
     money: Total  # what was left when this policy last acted
     round: jax.Array  # i32[]: when that was; 0: never
 
@@ -223,46 +208,37 @@ class Pacer(MixturePolicy):
 
     .. math:: \\arg\\max_k \\ \\mu^U_k - \\lambda\\, \\rho^L_k / c \\quad \\text{(the null arm has 0)},
 
-    and let the price follow the spending: after each of its own actions λ descends along :math:`g =
-    (c - \\text{cost}) / c` and is clipped to [0, 1], where the optimal price of the fluid LP lies.
-    The radius is :math:`\\sqrt{a \\ln t / N}`. ``Guarded(Pacer(...))`` keeps the anytime
+    and let the price follow the spending: after each of its own actions λ falls by 10⁻³ g,
+    :math:`g = (c - \\text{cost}) / c`, and is clipped to [0, 1], where the optimal price of the fluid
+    LP lies. The radius is :math:`\\sqrt{a \\ln t / N}`. ``Guarded(Pacer(...))`` keeps the anytime
     constraint. The guard's skips do not move the price: they save just as much as was overspent, so
     that with them no price would look too low.
 
     Args:
         c: the bound on the average cost, in (0, 1].
         a: constant of the radius, above 0; default 1.
-        optimiser: an optax gradient transformation; ``optax.sgd(η)`` is Euclidean mirror descent
-            (None: η = 10⁻³). Static: keep one object, or each new one is compiled.
 
     Source: dual mirror descent for online allocation (Balseiro, Lu, Mirrokni, Operations Research
     2023) with the optimistic estimates of bandits with knapsacks; no paper of this project states
     it in this form.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.Pacer(c=0.1).a
-        1.0
+    :class:`SUAK` has an example.
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
     a: ArrayLike = leaf(default=1.0, above=0)
-    optimiser: Any = static(default=None)
 
     def init(self, spec: FiniteSpec) -> PacerState:
-        price, learnt = jnp.float32(0), super().init(spec)
-        descent = (self.optimiser or _mirror_descent()).init(price)
-        return PacerState(learnt, price, descent, ticks.zero(), jnp.int32(0))
+        return PacerState(super().init(spec), jnp.float32(0), ticks.zero(), jnp.int32(0))
 
     def plan(self, state: PacerState, view: View) -> tuple[PacerState, Mixture]:
         # Since the last action it grew by c − cost, and by c for every round skipped by a guard
         now = money_left(view)
         skipped = (view.round - state.round - 1).astype(jnp.float32)
         slope = ticks.to_float(ticks.minus(now, state.money)) / self.c - skipped
-        slope, descent = jnp.where(state.round > 0, slope, 0.0), self.optimiser or _mirror_descent()
-        step, optimiser = descent.update(slope, state.optimiser, state.price)
+        step = -_DESCENT * jnp.where(state.round > 0, slope, 0.0)
         price = jnp.clip(state.price + step, 0.0, 1.0)
-        state = state._replace(price=price, optimiser=optimiser, money=now, round=view.round)
+        state = state._replace(price=price, money=now, round=view.round)
 
         at = bounds(state.learnt, self.a, log_of(view.round))
         net = jnp.where(view.available, at.reward_high - price * at.cost_low / self.c, -jnp.inf)
@@ -301,8 +277,6 @@ class PrimalDualTwoPhase(MixturePolicy):
         c: the bound on the average cost, in (0, 1].
         horizon: T ≥ 1 rounds, which this policy must know.
         a: constant of the radius, above 0; default 2.
-        rest: True if phase 2 may always use the null arm (time is an inequality), False if only
-            when it is in X*.
 
     Source: Li, Sun, Ye: The symmetry between arms and knapsacks, ICML 2021; phase 1 as in Kumar and
     Kleinberg 2022.
@@ -310,16 +284,12 @@ class PrimalDualTwoPhase(MixturePolicy):
     Deviations: phase 2 and the constant of the radius are from memory of the original, which could
     not be opened.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.PrimalDualTwoPhase(c=0.5, horizon=1000).a
-        2.0
+    :class:`SUAK` has an example.
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
     horizon: ArrayLike = leaf(integer=True, at_least=1)
     a: ArrayLike = leaf(default=2.0, above=0)
-    rest: bool = static(default=True)
 
     def init(self, spec: FiniteSpec) -> TwoPhaseState:
         support = jnp.zeros((spec.arms + 1,), jnp.bool_)
@@ -356,13 +326,9 @@ class PrimalDualTwoPhase(MixturePolicy):
     def plan(self, state: TwoPhaseState, view: View) -> tuple[TwoPhaseState, Mixture]:
         available, rate = view.available, budget_rate(view, self)
         at = bounds(state.learnt, self.a, log_of(self.horizon))
-        # Without null arm, and nothing in the support below the rate, the null arm is the only way
-        # out.
-        feasible = jnp.any(state.support[:-1] & (at.cost_low <= rate))
-        null = jnp.bool_(True) if self.rest else state.support[-1] | ~feasible
         # While an arm of the support is closed, it is no support: all that are open may take part.
-        support = jnp.append(state.support[:-1], null)
-        support = jnp.where(jnp.all(~state.support[:-1] | available), support, and_null(available))
+        is_open = jnp.all(~state.support[:-1] | available)
+        support = and_null(jnp.where(is_open, state.support[:-1], available))
         spend = best_mixture(at.reward_high, at.cost_low, rate, support)
         in_turn = alone(fewest(state.learnt.pulls, available))
         return state, select_tree(state.identified(), spend, in_turn)
@@ -403,10 +369,7 @@ class UCBSimplex(MixturePolicy):
     Deviations: the original pulls an arm at first until its observed cost is not 0; here once.
     Rewards are not clipped.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCBSimplex(c=0.5).lam
-        9.0
+    :class:`SUAK` has an example.
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)

@@ -14,7 +14,7 @@ from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics
 from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.checks import InputError, one_for_each_arm, refuse
-from jaxbandits.core.protocol import NEVER, Observation, Policy, View
+from jaxbandits.core.protocol import NEVER, Chosen, Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
@@ -231,7 +231,6 @@ class ArmTotals(OneCost):
         return arm_statistics.empty(spec.arms, resources=spec.resources, spreads=self.spreads)
 
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
-        """Add the observed reward and cost to the arm's totals."""
         feedback, arm = observation.feedback, observation.action
         before = getattr(state, "learnt", state)
         learnt = arm_statistics.record(before, arm, feedback.reward, feedback.cost)
@@ -246,9 +245,7 @@ class ArmTotals(OneCost):
         before = getattr(state, "learnt", state)
         return self.with_learnt(state, arm_statistics.together(before, totals))
 
-    def select_while_open(
-        self, state: Any, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[Any, jax.Array]:
+    def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> Chosen:
         if not isinstance(state, ArmStatistics):
             return self.select(state, key, view)
         return state, self.select(arm_statistics.counted(state, open), key, view)[1]
@@ -314,9 +311,7 @@ class IndexPolicy(ArmTotals):
         """
         return jnp.int32(NEVER)
 
-    def select(
-        self, state: ArmStatistics, key: jax.Array, view: View
-    ) -> tuple[ArmStatistics, jax.Array]:
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> Chosen:
         view = view._replace(available=self.admits(state, view) & view.available)
         scores = evaluate_totals(self.scoring(), state, view.round)
         return state, largest(scores, key, view, fresh=state.pulls == 0)
@@ -475,9 +470,7 @@ class RandomisedPolicy(ArmTotals):
         arms = arm_statistics.as_floats(state, view.round)
         return jax.nn.log_softmax(self.logits(arms, view.available))
 
-    def select(
-        self, state: ArmStatistics, key: jax.Array, view: View
-    ) -> tuple[ArmStatistics, jax.Array]:
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> Chosen:
         return state, largest(self.perturbed(state, key, view), key, view)
 
     def perturbed(self, state: ArmStatistics, key: jax.Array, view: View) -> jax.Array:

@@ -15,7 +15,7 @@ from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike, one_of
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, whole_number
-from jaxbandits.core.protocol import Observation, Policy, Status, View
+from jaxbandits.core.protocol import Chosen, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import CensoredFeedback, CensoredSpec, PairAction, RevealedSpec
 from jaxbandits.core.streams import Role
@@ -298,7 +298,7 @@ class RCUCB(PairPolicy):
         pairs = pairs_of(state, SURVIVALS[self.survival], jnp.log(round.astype(jnp.float32)))
         return evaluate_arms(self, pairs)  # type: ignore[arg-type]
 
-    def select(self, state: Sums, key: jax.Array, view: View) -> tuple[Sums, PairAction]:
+    def select(self, state: Sums, key: jax.Array, view: View) -> Chosen:
         spec = state.spec
         _, limit_index = pair_ids(spec)
         fresh = (state.pulls == 0) & (limit_index == len(spec.limits) - 1)
@@ -342,8 +342,6 @@ def payoff_ticks(spec: CensoredSpec, action: PairAction, feedback: CensoredFeedb
 class UCBReduction(PairPolicy):
     """UCB on virtual arms: :math:`\\bar x + f(\\tau) \\sqrt{2 \\alpha \\ln t / T_{i,\\tau}}`.
 
-    T counts the pair's own pulls.
-
     Rounds 1 … n·m (m limits) play each pair once, in index order. Ties at random. T is the
     pair's own number of pulls.
 
@@ -355,10 +353,7 @@ class UCBReduction(PairPolicy):
     Source: Eq. (7) and Fig. 4 "UCB (α = 1)"; the details are in a supplement that we could not
     find.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.UCBReduction(width="one").width
-        'one'
+    :class:`RCUCB` has an example.
     """
 
     width: str = static(default="lambda")
@@ -395,7 +390,7 @@ class UCBReduction(PairPolicy):
         )
         return evaluate_arms(self, arms)  # type: ignore[arg-type]
 
-    def select(self, state: Trials, key: jax.Array, view: View) -> tuple[Trials, PairAction]:
+    def select(self, state: Trials, key: jax.Array, view: View) -> Chosen:
         scores = self.scores(state, view.round)
         return state, choose(scores, state.spec, key, view, fresh=state.pulls == 0)
 
@@ -419,10 +414,7 @@ class ThompsonReduction(PairPolicy):
     :func:`~jaxbandits._numerics.beta.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts
     up to 3·10⁵.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.ThompsonReduction(scaling="per_arm").scaling
-        'per_arm'
+    :class:`RCUCB` has an example.
     """
 
     scaling: str = static(default="global")
@@ -453,7 +445,7 @@ class ThompsonReduction(PairPolicy):
         words = jax.vmap(lambda pair: streams.policy_words(key, round, role, pair))(ids)
         return beta.beta_from_words(words.T, 1 + state.brought, 1 + state.pulls - state.brought)
 
-    def select(self, state: Trials, key: jax.Array, view: View) -> tuple[Trials, PairAction]:
+    def select(self, state: Trials, key: jax.Array, view: View) -> Chosen:
         theta, spec = self.draws(state, key, view.round), state.spec
         if self.scaling == "per_arm":
             penalty = of_limits(spec, np.asarray(spec.penalties, np.float32))
@@ -599,7 +591,7 @@ class ZRCUCB(PairPolicy):
         finest = on_grid(state) & (state.cell == jnp.min(state.cell)) & _exists(spec, available)
         return _action(spec, jnp.argmax(jnp.where(finest, best, -jnp.inf)).astype(jnp.int32))
 
-    def select(self, state: Zoom, key: jax.Array, view: View) -> tuple[Zoom, PairAction]:
+    def select(self, state: Zoom, key: jax.Array, view: View) -> Chosen:
         spec = state.sums.spec
         scores = self.scores(state, view.available)
         order = _order(spec, streams.policy_words(key, view.round, Role.TIE)[0])

@@ -28,7 +28,7 @@ from jaxbandits._numerics.normal import standard_normal
 from jaxbandits.constraints import Allowance
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, refuse, whole_number
-from jaxbandits.core.protocol import Environment, Observation, Policy, View
+from jaxbandits.core.protocol import Chosen, Environment, Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
@@ -395,7 +395,7 @@ class _Linear(Policy):
     def update(self, state: Any, key: jax.Array, observation: Observation) -> Any:
         return state._replace(model=self.taught(state.model, observation))
 
-    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
+    def select(self, state: Any, key: jax.Array, view: View) -> Chosen:
         return self.select_while_open(state, key, view, jnp.zeros_like(state.model.pulls))
 
 
@@ -511,7 +511,7 @@ class LinUCB(_Optimistic):
 
     def select_while_open(
         self, state: PacedState, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[PacedState, jax.Array]:
+    ) -> Chosen:
         bounds = self.bounds(state.model, key, view, open)
         price = jnp.full(bounds.lower.shape[1:], self.price, jnp.float32)
         net = net_of(bounds.upper, price, bounds.lower)
@@ -583,7 +583,7 @@ class ContextualPacer(_Optimistic):
 
     def select_while_open(
         self, state: PacedState, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[PacedState, jax.Array]:
+    ) -> Chosen:
         bounds = self.bounds(state.model, key, view, open)
         target, cost = self.pace(state, view, open), bounds.lower
         if isinstance(view.left, Allowance):
@@ -680,7 +680,7 @@ class LinearRate(_Optimistic):
 
     def select_while_open(
         self, state: RateState, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[RateState, jax.Array]:
+    ) -> Chosen:
         bounds = self.bounds(state.model, key, view, open)
         paid = jnp.maximum(ticks.to_float(state.paid), np.float32(1 / ticks.ONE))
         rate = ticks.to_float(state.earned) / paid
@@ -732,7 +732,7 @@ class _Game(_Linear):
 
     def select_while_open(
         self, state: GameState, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[GameState, jax.Array]:
+    ) -> Chosen:
         budget, amounts = budgets_now(state.budget, view, timed_for=self)
         now = jax.tree.map(lambda x: x[:-1], money_left(view))
         paid = jnp.where(view.round > 1, ticks.to_float(ticks.minus(state.money, now)), 0)
@@ -781,10 +781,7 @@ class LinCBwK(_Game):
 
     Deviations: U ≤ 1 and L ≥ 0; ln 2 where J = 1, since the code's rate would be 0.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.LinCBwK(beta=0.5).beta
-        0.5
+    :class:`ContextualPacer` has an example.
     """
 
     beta: ArrayLike = leaf(default=1.0, at_least=0)
@@ -815,10 +812,7 @@ class SquareCBwK(_Game):
 
     Deviations: ridge regression in place of an online Newton step.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.SquareCBwK(greed=100.0).greed
-        100.0
+    :class:`ContextualPacer` has an example.
     """
 
     greed: ArrayLike = leaf(default=None, above=0)
@@ -905,7 +899,7 @@ class ContextualOracle(Policy):
     def update(self, state: PacedState, key: jax.Array, observation: Observation) -> PacedState:
         return state
 
-    def select(self, state: PacedState, key: jax.Array, view: View) -> tuple[PacedState, jax.Array]:
+    def select(self, state: PacedState, key: jax.Array, view: View) -> Chosen:
         context, arms = view.context, view.available.shape[0]
         money = ticks.to_float(money_left(view))
         if money.shape != (state.price.shape[0] + 1,):

@@ -14,7 +14,7 @@ from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import beside
 from jaxbandits.core.capabilities import own_method
 from jaxbandits.core.checks import bad, one_for_each_arm, refuse, whole_number
-from jaxbandits.core.protocol import Feedback, Observation, Policy, View
+from jaxbandits.core.protocol import Chosen, Feedback, Observation, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.ticks import Total
@@ -60,7 +60,7 @@ class Schedule(Plan):
     at: ArrayLike = leaf(integer=True, core=1, at_least=1)
     arms: ArrayLike = leaf(integer=True, core=1, at_least=0)
 
-    def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+    def select(self, state: jax.Array, key: jax.Array, view: View) -> Chosen:
         changes = jnp.sum(jnp.asarray(self.at) <= view.round, dtype=jnp.int32)
         arm = jnp.asarray(self.arms)[jnp.maximum(changes - 1, 0)]
         ids, last = jax.lax.iota(jnp.int32, view.available.shape[0]), view.available.shape[0]
@@ -205,9 +205,7 @@ class Windowed(WithState):
 
         return jax.lax.while_loop(lambda state: state.first < first, forget, state)
 
-    def decide(
-        self, state: WindowedState, key: jax.Array, view: View, choose: Choice
-    ) -> tuple[WindowedState, Pytree]:
+    def decide(self, state: WindowedState, key: jax.Array, view: View, choose: Choice) -> Chosen:
         state = self._from(state, key, view.round - self.window)
         round = jnp.minimum(view.round, self.window + 1)
         inner, action = choose(state.inner, *_as_of(round, key, view))
@@ -362,9 +360,7 @@ class Discounted(WithState):
         sums = _each_total(ticks.plus, sums, _lifted(brought))
         return state._replace(inner=_holding(state.inner, sums))
 
-    def decide(
-        self, state: DiscountedState, key: jax.Array, view: View, choose: Choice
-    ) -> tuple[DiscountedState, jax.Array]:
+    def decide(self, state: DiscountedState, key: jax.Array, view: View, choose: Choice) -> Chosen:
         # rounds in which nobody could be asked to choose age what is known, too
         state = jax.lax.while_loop(lambda state: state.now < view.round, self._older, state)
         if self._reads_weights():
@@ -661,9 +657,7 @@ class Restarting(WithState):
         watched = jax.tree.map(begin, watched, calm)
         return RestartingState(inner, state.blank, watched, since, restarts)
 
-    def decide(
-        self, state: RestartingState, key: jax.Array, view: View, choose: Choice
-    ) -> tuple[RestartingState, Pytree]:
+    def decide(self, state: RestartingState, key: jax.Array, view: View, choose: Choice) -> Chosen:
         inner, action = choose(state.inner, *_as_of(view.round - state.since, key, view))
         coin, word = streams.policy_words(key, view.round, _FORCED)
         chance = self.explore
@@ -674,5 +668,4 @@ class Restarting(WithState):
         return state._replace(inner=inner), action
 
     def summary(self, state: RestartingState) -> dict[str, jax.Array]:
-        """The inner policy's summary, and the number of restarts."""
         return self.policy.summary(state.inner) | {"restarts": state.restarts}

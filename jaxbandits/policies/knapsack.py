@@ -12,7 +12,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats
 from jaxbandits.core.checks import bad, whole_number
-from jaxbandits.core.protocol import Observation, View
+from jaxbandits.core.protocol import Chosen, Observation, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
@@ -69,7 +69,7 @@ class FixedSplit(Plan):
         if not np.any(self.weights, axis=-1).all():
             raise bad("FixedSplit.weights", self.weights, "not all 0")
 
-    def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+    def select(self, state: jax.Array, key: jax.Array, view: View) -> Chosen:
         whole = self._whole(view)
         sums = jnp.cumsum(whole, dtype=jnp.int32)
         number = streams.below(streams.policy_words(key, view.round, Role.MIX)[0], sums[-1])
@@ -110,22 +110,15 @@ class EpsilonFirst(ArmTotals):
     Args:
         epsilon: ε in (0, 1], default 0.1 (the BTS paper's comparison, from memory). The loss is of
             order B^⅔ for ε ∝ B^(−⅓).
-        online: True to keep learning after exploration; default False.
 
     Source: AAAI 2010.
 
     Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best
     ratio instead of filling the knapsack. An arm that exploration did not reach is not played while
     another has an estimate.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.EpsilonFirst().epsilon
-        0.1
     """
 
     epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)
-    online: bool = static(default=False)
 
     def init(self, spec: FiniteSpec) -> EpsilonFirstState:
         return EpsilonFirstState(super().init(spec), ticks.zero(), jnp.bool_(True))
@@ -133,12 +126,9 @@ class EpsilonFirst(ArmTotals):
     def update(
         self, state: EpsilonFirstState, key: jax.Array, observation: Observation
     ) -> EpsilonFirstState:
-        after = super().update(state, key, observation)
-        return select_tree(state.exploring | self.online, after, state)
+        return select_tree(state.exploring, super().update(state, key, observation), state)
 
-    def select(
-        self, state: EpsilonFirstState, key: jax.Array, view: View
-    ) -> tuple[EpsilonFirstState, jax.Array]:
+    def select(self, state: EpsilonFirstState, key: jax.Array, view: View) -> Chosen:
         money = money_left(view)
         budget = select_tree(view.round == 1, money, state.budget)
         spent = ticks.to_float(ticks.minus(budget, money))
@@ -220,9 +210,7 @@ class KUBE(IndexPolicy):
     def score(self, arms: Arms) -> jax.Array:
         return density(arms)
 
-    def select(
-        self, state: ArmStatistics, key: jax.Array, view: View
-    ) -> tuple[ArmStatistics, jax.Array]:
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> Chosen:
         arms = as_floats(state, view.round)
         scores, price = evaluate_arms(self, arms), arms.cost / arms.n
         fresh = state.pulls == 0
@@ -284,9 +272,7 @@ class MRCB(ArmTotals):
     def blank_action(self, spec: FiniteSpec) -> jax.Array:
         return jnp.zeros((self.pulls,), jnp.int32)
 
-    def select(
-        self, state: ArmStatistics, key: jax.Array, view: View
-    ) -> tuple[ArmStatistics, jax.Array]:
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> Chosen:
         width = state.pulls.shape[0]
         available, ids = view.available, jax.lax.iota(jnp.int32, width)
         upper, lower = self.bounds(state, view.round)

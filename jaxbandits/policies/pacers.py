@@ -14,7 +14,7 @@ from jaxbandits.constraints import Allowance
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import InputError, refuse, whole_number
-from jaxbandits.core.protocol import Policy, View
+from jaxbandits.core.protocol import Chosen, Policy, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import SKIP, FiniteSpec
 from jaxbandits.core.ticks import Total
@@ -43,19 +43,12 @@ class EvenPace(AroundChoice):
             :class:`~jaxbandits.Renewing`.
 
     Source: throttling, as ad servers do it.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.EvenPace(jb.policies.UCB1()).share
-        1.0
     """
 
     policy: Policy = leaf()
     share: ArrayLike = leaf(default=1.0, at_least=0, at_most=1)
 
-    def decide(
-        self, state: Pytree, key: jax.Array, view: View, choose: Choice
-    ) -> tuple[Pytree, Pytree]:
+    def decide(self, state: Pytree, key: jax.Array, view: View, choose: Choice) -> Chosen:
         money = allowance_of(view)
         reserve = self.share * ticks.to_float(money.amount) * ((money.requests - 1) / money.total)
         whole = jnp.floor(reserve)
@@ -142,14 +135,12 @@ class PricePacer(ArmTotals):
     def init(self, spec: FiniteSpec) -> PricePacerState:
         return PricePacerState(super().init(spec), jnp.full((self.budgets,), -1, jnp.float32))
 
-    def select(
-        self, state: PricePacerState, key: jax.Array, view: View
-    ) -> tuple[PricePacerState, jax.Array]:
+    def select(self, state: PricePacerState, key: jax.Array, view: View) -> Chosen:
         return self.select_while_open(state, key, view, jnp.zeros_like(state.learnt.pulls))
 
     def select_while_open(
         self, state: PricePacerState, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[PricePacerState, jax.Array]:
+    ) -> Chosen:
         money, learnt = allowance_of(view), arm_statistics.counted(state.learnt, open)
         arms = arm_statistics.as_floats(learnt, view.round)
         scope, n = money.scope.astype(jnp.float32), jnp.maximum(arms.n, 1)  # type: ignore[union-attr]

@@ -21,7 +21,7 @@ from jaxbandits.core import streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats, beside, counted
 from jaxbandits.core.capabilities import RESTS, why_not
 from jaxbandits.core.checks import InputError, refuse
-from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.protocol import Chosen, Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree, select_tree, static
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
@@ -83,10 +83,7 @@ class RadBounds(Confidence):
 
     Source: Badanidiyuru, Kleinberg, Slivkins, JACM 65, 2018, §2; the radius of UCB-BwK too.
 
-    Example:
-        >>> from jaxbandits.policies import RadBounds
-        >>> RadBounds(c_rad=1.0).c_rad
-        1.0
+    :class:`PrimalDualBwK` has an example.
     """
 
     c_rad: ArrayLike = leaf(default=0.5, above=0)
@@ -113,10 +110,7 @@ class WilsonBounds(Confidence):
     Source: Heyden et al., KDD 2024, Theorem 1. That they stand in policies for several resources is
     ours.
 
-    Example:
-        >>> from jaxbandits.policies import WilsonBounds
-        >>> WilsonBounds().rho
-        0.125
+    :class:`PrimalDualBwK` has an example.
     """
 
     rho: ArrayLike = leaf(default=0.125, above=0)
@@ -194,9 +188,7 @@ class _ArmsOfSeveral(ArmTotals):
     def init(self, spec: FiniteSpec) -> Any:
         return KnapsackState(super().init(spec), ticks.zero((resources_of(spec) + 1,)))
 
-    def select_while_open(
-        self, state: Any, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[Any, jax.Array]:
+    def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> Chosen:
         after, arm = self.select(self.with_learnt(state, counted(state.learnt, open)), key, view)
         return self.with_learnt(after, state.learnt), arm
 
@@ -303,9 +295,7 @@ class PrimalDualBwK(_ArmsOfSeveral):
         lower = [wide.lower(arms._replace(cost=x, cost_rest=rest)) for x, rest in columns]
         return wide.upper(arms), jnp.stack(lower)
 
-    def select(
-        self, state: PricedState, key: jax.Array, view: View
-    ) -> tuple[PricedState, jax.Array]:
+    def select(self, state: PricedState, key: jax.Array, view: View) -> Chosen:
         budget, amounts = budgets_now(state.budget, view)
         state = state._replace(budget=budget)
         score, lower = self.score(state, view.round, amounts)
@@ -410,7 +400,7 @@ class _ByProgram(Policy):
         mu, *arguments = jax.lax.optimization_barrier((mu, jnp.stack(rows), limit, view.available))
         return state, mu, simplex(mu, *arguments)
 
-    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
+    def select(self, state: Any, key: jax.Array, view: View) -> Chosen:
         state, mu, vertex = self.program(state, key, view)
         uniform = streams.uniform(streams.policy_words(key, view.round, Role.MIX)[0])
         empty = ~jnp.any(vertex.level > 0)  # nothing brings anything, or nothing more fits
@@ -473,7 +463,7 @@ class UCBBwK(_ByProgram, _ArmsOfSeveral):
         policy = jax.lax.optimization_barrier(self)
         return policy.bounds.upper(arms), policy.bounds.lower(arms)
 
-    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
+    def select(self, state: Any, key: jax.Array, view: View) -> Chosen:
         state, arm = super().select(state, key, view)
         return state, fresh_first(state, view, arm)[0]
 
@@ -518,7 +508,7 @@ class EpsilonFirstLP(_ByProgram, _ArmsOfSeveral):
         arms = pulled(state.learnt, view.round)
         return arms.mean_reward, arms.mean_cost
 
-    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, jax.Array]:
+    def select(self, state: Any, key: jax.Array, view: View) -> Chosen:
         state, arm = super().select(state, key, view)
         amounts = budgets_now(state.budget, view)[1]
         money = amounts.budget - amounts.rest, self.epsilon * amounts.budget
@@ -672,10 +662,7 @@ class LagrangeBwK(Policy):
     Deviations: where outcomes come later (``InFlight``), one meets the resource that was named
     last.
 
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.LagrangeBwK().ratio
-        1.0
+    :class:`PrimalDualBwK` has an example.
     """
 
     ratio: ArrayLike = leaf(default=1.0, above=0)
@@ -723,9 +710,7 @@ class LagrangeBwK(Policy):
         losses = state.resources + gain
         return state._replace(arms=total, resources=losses - jnp.min(losses))
 
-    def select(
-        self, state: LagrangeState, key: jax.Array, view: View
-    ) -> tuple[LagrangeState, jax.Array]:
+    def select(self, state: LagrangeState, key: jax.Array, view: View) -> Chosen:
         budget, amounts = budgets_now(state.budget, view, timed_for=self)
         state, policy = jax.lax.optimization_barrier((state._replace(budget=budget), self))
         p = policy.probabilities(state, view.available)
@@ -816,9 +801,7 @@ class DualMirrorDescent(_ArmsOfSeveral):
         unset = jnp.full((d,), -1, jnp.float32)
         return DescentState(state.learnt, state.budget, unset, ticks.zero((d,)))
 
-    def select(
-        self, state: DescentState, key: jax.Array, view: View
-    ) -> tuple[DescentState, jax.Array]:
+    def select(self, state: DescentState, key: jax.Array, view: View) -> Chosen:
         budget, amounts = budgets_now(state.budget, view, timed_for=self)
         now = jax.tree.map(lambda x: x[:-1], totals_left(view, state.price.shape[0]))
         paid = ticks.to_float(ticks.minus(state.money, now))

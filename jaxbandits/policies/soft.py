@@ -11,7 +11,7 @@ from jaxbandits._numerics import beta
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import arm_statistics, streams, ticks
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics, beside
-from jaxbandits.core.protocol import Observation, Policy, View
+from jaxbandits.core.protocol import Chosen, Observation, Policy, View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.streams import Role
@@ -188,6 +188,6 @@ class BudgetedThompson(Policy):
         reward = posterior_draws(key, round, Role.THETA_REWARD, state.rewards, state.pulls)
         return reward, posterior_draws(key, round, Role.THETA_COST, state.costs, state.pulls)
 
-    def select(self, state: Posterior, key: jax.Array, view: View) -> tuple[Posterior, jax.Array]:
+    def select(self, state: Posterior, key: jax.Array, view: View) -> Chosen:
         reward, cost = self._wide_draws(state, key, view.round)
         return state, largest(reward / cost, key, view, arms=state.pulls.shape[0])

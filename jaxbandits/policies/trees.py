@@ -17,7 +17,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import arm_statistics, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics
 from jaxbandits.core.checks import whole_number
-from jaxbandits.core.protocol import Environment, Observation, Status, View
+from jaxbandits.core.protocol import Chosen, Environment, Observation, Status, View
 from jaxbandits.core.pytrees import leaf, pytree, static
 from jaxbandits.core.specs import ContinuumSpec, point_of_ticks, to_ticks
 from jaxbandits.policies.zooming import PointPolicy, too_large
@@ -26,12 +26,6 @@ from jaxbandits.policies.zooming import PointPolicy, too_large
 def centre(depth: jax.Array, number: jax.Array) -> jax.Array:
     """The centre of cell ``number`` at this depth, in ticks; depth at most 23."""
     return (2 * number + 1) << (ticks.BITS - 1 - depth)
-
-
-def depth_of(point: jax.Array) -> jax.Array:
-    """The depth of the cell with this centre (ticks); below 0 for the point 1, not a centre."""
-    lowest = point & -point
-    return ticks.BITS - 1 - (31 - jax.lax.clz(lowest))
 
 
 def width_factor(lam: jax.Array) -> jax.Array:
@@ -64,7 +58,6 @@ class _RatioTree(PointPolicy):
     lam: ArrayLike
 
     def warnings(self, environment: Environment) -> list[str]:
-        """Warn if λ is above the true smallest mean cost."""
         return too_large(f"{type(self).__name__}.lam", self.lam, environment)
 
 
@@ -110,7 +103,9 @@ class HOO(_RatioTree):
     ) -> ArmStatistics:
         """Count the pull in every cell from the root to the pulled one."""
         feedback, point = observation.feedback, to_ticks(observation.action)
-        last = jnp.minimum(depth_of(point), self.depth)
+        # The lowest bit of a centre names its depth; below 0 for the point 1, which is none
+        depth_of_point = ticks.BITS - 1 - (31 - jax.lax.clz(point & -point))
+        last = jnp.minimum(depth_of_point, self.depth)
         cells = jax.lax.iota(jnp.int32, state.pulls.shape[0])
         depth = 31 - jax.lax.clz(cells + 1)
         number = cells + 1 - (1 << depth)
@@ -134,9 +129,7 @@ class HOO(_RatioTree):
             levels[d] = jnp.minimum(levels[d], jnp.max(children, axis=1))
         return jnp.concatenate(levels)
 
-    def select(
-        self, state: ArmStatistics, key: jax.Array, view: View
-    ) -> tuple[ArmStatistics, jax.Array]:
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> Chosen:
         bound = self.bounds(state, view.round)
         depth, number, goes_on = jnp.int32(0), jnp.int32(0), jnp.bool_(True)
         for d in range(self.depth):
@@ -238,10 +231,9 @@ class StoOO(_RatioTree):
         bound = jnp.where(n > 0, mean + self.width(jnp.maximum(n, 1)) + size, jnp.inf)
         return jnp.where(jax.lax.iota(jnp.int32, self.capacity) < state.count, bound, -jnp.inf)
 
-    def select(self, state: Leaves, key: jax.Array, view: View) -> tuple[Leaves, jax.Array]:
+    def select(self, state: Leaves, key: jax.Array, view: View) -> Chosen:
         best = jnp.argmax(self.bounds(state))
         return state, point_of_ticks(centre(state.depth[best], state.number[best]))
 
     def status(self, state: Leaves) -> jax.Array:
-        """``Status.CAPACITY`` once a leaf should be split and no slot is free."""
         return jnp.where(state.full, jnp.int32(Status.CAPACITY), jnp.int32(Status.RUNNING))

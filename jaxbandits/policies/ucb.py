@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.core import streams
 from jaxbandits.core.arm_statistics import Arms, ArmStatistics, as_floats
-from jaxbandits.core.protocol import View
+from jaxbandits.core.protocol import Chosen, View
 from jaxbandits.core.pytrees import leaf, pytree
 from jaxbandits.core.streams import Role
 from jaxbandits.policies.base import (
@@ -38,17 +38,12 @@ class BestRatioOracle(Plan):
         mean_cost: μ^c, same shape; an arm of mean cost 0 is the best of all.
 
     Does not leap, as it keeps no statistics; it costs little in the scan engine.
-
-    Example:
-        >>> import jaxbandits as jb
-        >>> jb.policies.BestRatioOracle([0.45, 0.7], [0.3, 0.75]).mean_cost
-        [0.3, 0.75]
     """
 
     mean_reward: ArrayLike = leaf(at_least=0, at_most=1, core=1)
     mean_cost: ArrayLike = leaf(at_least=0, at_most=1, core=1)
 
-    def select(self, state: jax.Array, key: jax.Array, view: View) -> tuple[jax.Array, jax.Array]:
+    def select(self, state: jax.Array, key: jax.Array, view: View) -> Chosen:
         reward, cost = jnp.asarray(self.mean_reward), jnp.asarray(self.mean_cost)
         return state, largest(jnp.where(cost > 0, reward / cost, jnp.inf), key, view)
 
@@ -80,9 +75,7 @@ class BGreedy(IndexPolicy):
     def score(self, arms: Arms) -> jax.Array:
         return arms.reward / (arms.cost + 1e-10)
 
-    def select(
-        self, state: ArmStatistics, key: jax.Array, view: View
-    ) -> tuple[ArmStatistics, jax.Array]:
+    def select(self, state: ArmStatistics, key: jax.Array, view: View) -> Chosen:
         scores, fresh = evaluate_arms(self, as_floats(state, view.round)), state.pulls == 0
         greedy = largest(scores, key, view, fresh=fresh)
         coin = streams.policy_words(key, view.round, Role.EXPLORE)

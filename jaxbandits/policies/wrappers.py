@@ -13,7 +13,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits.constraints import Allowance, BudgetState
 from jaxbandits.core import ticks
 from jaxbandits.core.checks import InputError
-from jaxbandits.core.protocol import Feedback, Observation, Policy, Status, View
+from jaxbandits.core.protocol import Chosen, Feedback, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree
 from jaxbandits.core.specs import SKIP, Arrivals, DelayedSpec, FiniteSpec
 from jaxbandits.policies.base import check_for_each_arm, check_null_arm, money_left
@@ -70,15 +70,13 @@ class AroundChoice(Around):
     """A wrapper that calls the inner policy's choice. Subclasses define :meth:`decide`."""
 
     @abstractmethod
-    def decide(self, state: Any, key: jax.Array, view: View, choose: Choice) -> tuple[Any, Pytree]:
+    def decide(self, state: Any, key: jax.Array, view: View, choose: Choice) -> Chosen:
         """(state, action), where ``choose(state, key, view)`` is the inner policy's choice."""
 
-    def select(self, state: Any, key: jax.Array, view: View) -> tuple[Any, Pytree]:
+    def select(self, state: Any, key: jax.Array, view: View) -> Chosen:
         return self.decide(state, key, view, Choice(self.policy, None))
 
-    def select_while_open(
-        self, state: Any, key: jax.Array, view: View, open: jax.Array
-    ) -> tuple[Any, Pytree]:
+    def select_while_open(self, state: Any, key: jax.Array, view: View, open: jax.Array) -> Chosen:
         return self.decide(state, key, view, Choice(self.policy, open))
 
 
@@ -129,7 +127,7 @@ class Guarded(Around):
         check_null_arm(self, spec)
         super().check(spec)
 
-    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, Pytree]:
+    def select(self, state: Pytree, key: jax.Array, view: View) -> Chosen:
         bound = jnp.ceil(self.max_cost * ticks.ONE).astype(jnp.int32)
         needed = ticks.add(ticks.zero(), bound)
         skip = jnp.any(ticks.exceeds(needed, money_left(view)))
@@ -308,9 +306,7 @@ class InFlight(Around):
         )
         return state._replace(memory=memory, room=state.room + jnp.maximum(number, 0))
 
-    def select(
-        self, state: InFlightState, key: jax.Array, view: View
-    ) -> tuple[InFlightState, jax.Array]:
+    def select(self, state: InFlightState, key: jax.Array, view: View) -> Chosen:
         bound = self._bound(state.memory.open.shape[0])
         memory, arm = decide(self.policy, state.memory, key, view, bound, state.scope)
         return state._replace(memory=memory, room=state.room - (arm >= 0).astype(jnp.int32)), arm

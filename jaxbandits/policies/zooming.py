@@ -17,7 +17,7 @@ from jaxbandits._numerics.arrays import ArrayLike
 from jaxbandits._numerics.covering import Balls, Span
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import InputError, bad, refuse, whole_number
-from jaxbandits.core.protocol import Environment, Observation, Policy, Status, View
+from jaxbandits.core.protocol import Chosen, Environment, Observation, Policy, Status, View
 from jaxbandits.core.pytrees import Pytree, leaf, pytree, select_tree, static
 from jaxbandits.core.specs import ContinuumSpec, FiniteSpec, point_of_ticks, to_ticks
 from jaxbandits.core.streams import Role
@@ -111,7 +111,7 @@ class ZoomingPolicy(PointPolicy):
         spans = select_tree(is_point[at], (below, above), (state.below, state.above))
         return Active(state.count, state.phase, state.point, *slots, *spans, full=state.full)
 
-    def select(self, state: Active, key: jax.Array, view: View) -> tuple[Active, jax.Array]:
+    def select(self, state: Active, key: jax.Array, view: View) -> Chosen:
         if self.phased:
             phase = 32 - jax.lax.clz(view.round)
             state = select_tree(phase != state.phase, _empty(self.capacity, phase), state)
@@ -461,7 +461,7 @@ class OnPoints(Around):
         """What the inner policy sees: all points are there."""
         return view._replace(available=jnp.ones(self.points.shape[0], bool))
 
-    def select(self, state: Pytree, key: jax.Array, view: View) -> tuple[Pytree, jax.Array]:
+    def select(self, state: Pytree, key: jax.Array, view: View) -> Chosen:
         """The point of the inner policy's arm; −1, which is not in a continuum, if it has none."""
         state, arm = self.policy.select(state, key, self._view(view))
         nearest = jnp.clip(arm, 0, self.points.shape[0] - 1)

@@ -34,7 +34,6 @@ def check_environment(
     key: Any = None,
     pulls: int = 4096,
     counted: bool = True,
-    bound: int | None = None,
 ) -> float:
     """Check that an environment keeps every rule of the contract, in each instance.
 
@@ -46,8 +45,6 @@ def check_environment(
         pulls: outcomes of every action that the means are estimated from.
         counted: True if the n-th outcome of an action belongs to n and not to the round (arms that
             can be counted).
-        bound: largest size of an outcome, in ticks; default what
-            :meth:`~jaxbandits.Environment.largest` says.
 
     Returns:
         The largest distance of an empirical mean from the stated one, in its standard errors.
@@ -78,7 +75,7 @@ def check_environment(
     root = streams.root_key(jax.random.key(0) if key is None else key)
     every = range(environment.spec.arms if actions is None else 0)
     tried = [jnp.int32(arm) for arm in every] if actions is None else list(actions)
-    name, bound = type(environment).__name__, bound or max(environment.largest(tried[0]))
+    name, bound = type(environment).__name__, max(environment.largest(tried[0]))
     try:
         _structure(environment, tried[0], root)
         words = domain_words(root, 0, 0, Domain.WORLD)
@@ -91,13 +88,14 @@ def check_environment(
             _pure(environment, tried, instance, words)
             if getattr(environment.spec, "context", None) is not None:
                 _contexts(environment, instance, words)
+            outcomes = _played(environment, tried, instance, words, pulls)
             if actions is None:
-                _available(environment, instance, words)
+                _available(environment, instance, outcomes)
             if _closes(environment):
                 _keeps_its_opening(environment, instance, words)
             if counted:
                 _counted(environment, tried, instance, words)
-            samples.append(_outcomes(environment, tried, instance, words, pulls))
+            samples.append(_playable(environment, instance, outcomes))
             _lanes_differ(environment, tried, instance, root, samples[-1])
             scores += _means(samples[-1], instance, bound)
         _addresses(environment, root)
@@ -109,8 +107,8 @@ def check_environment(
         assert worst <= allowed, f"{place}, {worst:.2f} standard errors away; {allowance}"
         # of worlds whose means change, and of those with arms without end, `values` says something
         # else
-        stated_meanstay = type(environment).benchmarks is Environment.benchmarks
-        if actions is None and stated_meanstay and environment.values()[0].shape[1] >= len(tried):
+        means_stay = type(environment).benchmarks is Environment.benchmarks
+        if actions is None and means_stay and environment.values()[0].shape[1] >= len(tried):
             for instance, outcomes in enumerate(samples):
                 _values(environment, len(tried), instance, outcomes)
     except AssertionError as broken:
@@ -164,15 +162,21 @@ def _play(
     return jax.vmap(of_action)(actions)
 
 
-def _outcomes(
+def _played(
     environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array, pulls: int
 ) -> Outcome:
-    """Outcomes ``[valid action, pull]`` of every action alone; arms that are closed are out."""
+    """Outcomes ``[action, pull]`` of every action alone."""
     outcomes = _play(environment, _stacked(actions), jnp.int32(instance), words, pulls=pulls)
-    valid = np.asarray(outcomes.valid)
-    playable = valid.any(axis=1) if _closes(environment) else valid.all(axis=1)
+    return jax.tree.map(np.asarray, outcomes)
+
+
+def _playable(environment: Environment, instance: int, played: Outcome) -> Outcome:
+    """Those of actions that are valid there; arms that are closed are out."""
+    playable = np.asarray(played.valid).all(axis=1)
+    if _closes(environment):
+        playable = np.asarray(played.valid).any(axis=1)
     assert playable.any(), f"instance {instance}: no action is valid"
-    return jax.tree.map(lambda x: np.asarray(x)[playable], outcomes)
+    return jax.tree.map(lambda x: x[playable], played)
 
 
 # --- The rules.
@@ -236,7 +240,7 @@ def _contexts(environment: Environment, instance: int, words: jax.Array) -> None
     equal(alone[0], context_of(rounds[0]), f"{place}: a context asked for twice, which")
 
 
-def _available(environment: Environment, instance: int, words: jax.Array) -> None:
+def _available(environment: Environment, instance: int, played: Outcome) -> None:
     """``available`` says which arms can be pulled."""
     arms = environment.spec.arms
     available = np.asarray(at_instance(environment, jnp.int32(instance)).available())
@@ -245,9 +249,7 @@ def _available(environment: Environment, instance: int, words: jax.Array) -> Non
     assert fits, f"{place} gives {kind}; it must be bool[{arms}]"
     if _closes(environment):  # what is not there is never open
         return
-    ids = jax.lax.iota(jnp.int32, arms)
-    outcomes = _play(environment, ids, jnp.int32(instance), words, pulls=1)
-    for arm in np.flatnonzero(available != np.asarray(outcomes.valid)[:, 0])[:1]:
+    for arm in np.flatnonzero(available != np.asarray(played.valid)[:, 0])[:1]:
         says, valid = "is not", "valid"
         if available[arm]:
             says, valid = "is", "not valid (its mean cost is −1, say)"
@@ -307,14 +309,10 @@ def _keeps_its_opening(environment: Environment, instance: int, words: jax.Array
 
 
 def _counted(
-    environment: Environment,
-    actions: Sequence[Any],
-    instance: int,
-    words: jax.Array,
-    times: int = 6,
+    environment: Environment, actions: Sequence[Any], instance: int, words: jax.Array
 ) -> None:
     """The n-th pull gives the same, whatever was pulled in between."""
-    i = jnp.int32(instance)
+    i, times = jnp.int32(instance), 6
     state, mixed, round = _start(environment, instance), {}, 0
     for n in range(times):
         for number, action in enumerate(actions):
@@ -344,7 +342,8 @@ def _lanes_differ(
         return
     for lane, name in (((instance, 1), "replicate"), ((instance + 1, 0), "instance id")):
         words = domain_words(root, *lane, Domain.WORLD)
-        elsewhere = _outcomes(environment, actions, instance, words, outcomes.reward.shape[1])
+        played = _played(environment, actions, instance, words, outcomes.reward.shape[1])
+        elsewhere = _playable(environment, instance, played)
         pairs = (outcomes.reward, elsewhere.reward), (outcomes.cost, elsewhere.cost)
         differ = f"instance {instance}: another {name} gives the same outcomes of every action"
         assert not all(np.array_equal(*pair) for pair in pairs), differ

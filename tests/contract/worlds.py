@@ -121,7 +121,7 @@ def requests(order: jb.environments.RowOrder | None = None) -> jb.environments.R
 
 
 def requests_shuffled() -> jb.environments.RequestTable:
-    return requests(jb.environments.ShuffledRows(parts=(8, 5)))
+    return requests(jb.environments.ShuffledRows())
 
 
 def _thetas() -> tuple[np.ndarray, np.ndarray]:

@@ -82,7 +82,7 @@ def test_environment_keeps_the_contract(name: str) -> None:
     # rewards to be signed only where a stated mean is below 0.
     for j in np.flatnonzero((np.nanmin(mean, axis=1) < 0).all(axis=0)).tolist():
         actions = [PairAction(jnp.int32(i), jnp.int32(j)) for i in range(spec.arms)]
-        check_environment(world, actions, key=KEY, bound=int(10.1 * ticks.ONE))
+        check_environment(world, actions, key=KEY)
 
 
 def test_mean_gains_are_the_stated_ones() -> None:

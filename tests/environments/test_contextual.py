@@ -214,10 +214,10 @@ def contexts_of(law: Any, rounds: int) -> np.ndarray:
 
 
 def test_laws_of_contexts() -> None:
-    x = contexts_of(Gaussian(3, clip=2.0), 4096)
-    assert np.abs(x).max() == 2.0 and abs(np.corrcoef(x.T) - np.eye(3)).max() < 4 / 64
-    inside = np.sort(x[np.abs(x[:, 0]) < 2, 0])
-    assert stats.kstest(inside, stats.truncnorm(-2, 2).cdf).pvalue > 0.001
+    x = contexts_of(Gaussian(3), 4096)
+    assert np.abs(x).max() == 3.0 and abs(np.corrcoef(x.T) - np.eye(3)).max() < 4 / 64
+    inside = np.sort(x[np.abs(x[:, 0]) < 3, 0])
+    assert stats.kstest(inside, stats.truncnorm(-3, 3).cdf).pvalue > 0.001
     assert float((contexts_of(Gaussian(4), 4096) ** 2).mean()) == pytest.approx(
         0.995, abs=4 * np.sqrt(2 / 16384)
     )

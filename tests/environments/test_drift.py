@@ -63,7 +63,7 @@ def test_a_world_that_stands_gives_its_own_bits(
 def test_a_draw_keeps_its_address_and_goes_through_the_law_of_its_round() -> None:
     """An arm's n-th pull is the same uniform in every segment: a larger mean brings no less."""
     low, high = (FiniteArms.bernoulli([m, 0.5], [0.5, 0.5]) for m in (0.3, 0.7))
-    both = Piecewise.of([low, high], at=[101])
+    pairs = (low, low), (low, high), (high, high)  # of one shape: one program plays them all
     only = Schedule(at=[1], arms=[0])
     keywords: dict[str, Any] = {
         "key": KEY,
@@ -72,8 +72,8 @@ def test_a_draw_keeps_its_address_and_goes_through_the_law_of_its_round() -> Non
         "engine": "scan",
     }
     totals = [
-        jb.simulate(only, w, jb.Horizon(200), **keywords).ledger["reward"]
-        for w in (low, both, high)
+        jb.simulate(only, Piecewise.of(x, at=[101]), jb.Horizon(200), **keywords).ledger["reward"]
+        for x in pairs
     ]
     rewards = [np.diff(x, axis=-1, prepend=0) for x in totals]
     np.testing.assert_array_equal(rewards[1][..., :100], rewards[0][..., :100])
@@ -238,14 +238,13 @@ def test_with_certain_costs_a_budget_is_planned_to_the_tick() -> None:
 
 def test_other_constraints_have_no_benchmark_and_say_so() -> None:
     moving = Piecewise.of([WithNullArm(world("bernoulli"))] * 2, at=[20])
-    result = jb.simulate(
-        jb.policies.SUAK(c=0.5), moving, jb.AverageCost(c=0.5, rounds=40), key=KEY, marks=1
-    )
+    only, limit = Schedule(at=[1], arms=[0]), jb.AverageCost(c=0.5, rounds=40)
+    result = jb.simulate(only, moving, limit, key=KEY, marks=1)
     assert np.isnan(result.regret).all()
     with pytest.raises(InputError, match="fixed_regret"):
         _ = result.fixed_regret
     with pytest.raises(InputError, match="constraint"):
-        moving.best_schedule(jb.AverageCost(c=0.5, rounds=40))
+        moving.best_schedule(limit)
 
 
 def test_paths_keep_to_their_law() -> None:

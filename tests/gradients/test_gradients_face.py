@@ -94,14 +94,13 @@ def test_a_rare_outcome_is_told(rare: float, runs: int, is_warned: bool) -> None
 
 
 def test_few_directions_are_told() -> None:
-    options: dict[str, Any] = {"wrt": "alpha", "key": KEY, "replicates": 20}
-    with pytest.warns(UserWarning, match="directions: 2 given; with fewer than 10 of them"):
-        gradients.smoothed.estimate(MUCB(), ARMS, HORIZON, **options, directions=2)
+    options: dict[str, Any] = {"wrt": "alpha", "key": KEY, "replicates": 16}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        gradients.smoothed.estimate(MUCB(), ARMS, HORIZON, **options, directions=10)
-    with pytest.raises(jb.InputError, match=r"a multiple of directions \(16\): 16 or 32"):
-        gradients.smoothed.estimate(MUCB(), ARMS, HORIZON, **options, directions=16)
+        with pytest.raises(UserWarning, match="directions: 2 given; with fewer than 10 of them"):
+            gradients.smoothed.estimate(MUCB(), ARMS, HORIZON, **options, directions=2)
+        with pytest.raises(jb.InputError, match=r"a multiple of directions \(10\): 10 or 20"):
+            gradients.smoothed.estimate(MUCB(), ARMS, HORIZON, **options, directions=10)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,20 @@ def programs(
     return mu, cost, limit
 
 
+BATCH = 5
+batch_of_programs = jax.jit(jax.vmap(lp.simplex))
+
+
+def traced_simplex(*program: np.ndarray) -> lp.Vertex:
+    """In float32, a few at a time: so all tests compile one program for each shape."""
+    parts = []
+    for first in range(0, len(program[0]), BATCH):
+        rows = [x[first : first + BATCH].astype(np.float32) for x in program]
+        filled = batch_of_programs(*(np.resize(x, (BATCH, *x.shape[1:])) for x in rows))
+        parts.append([np.asarray(x)[: len(rows[0])] for x in filled])
+    return lp.Vertex(*map(np.concatenate, zip(*parts, strict=True)))
+
+
 def solution(vertex: lp.Vertex, arms: int) -> np.ndarray:
     """x, ``[program, K]``."""
     in_basis = vertex.arm[..., None] == np.arange(arms)
@@ -48,11 +62,11 @@ def solution(vertex: lp.Vertex, arms: int) -> np.ndarray:
 
 
 def against_highs(count: int, seed: int) -> int:
-    largest, solve = 0.0, jax.jit(jax.vmap(lp.simplex))
+    largest = 0.0
     for kind, (arms, rows) in itertools.product(KINDS, SHAPES):
         mu, cost, limit = programs(kind, arms, rows, count, seed)
         host = lp.simplex(mu, cost, limit, xp=np)
-        traced = jax.device_get(solve(*(x.astype(np.float32) for x in (mu, cost, limit))))
+        traced = traced_simplex(mu, cost, limit)
         x, exact = solution(host, arms), np.full(count, np.inf)
         for i in range(count):
             program = linprog(-mu[i], A_ub=cost[i], b_ub=limit[i], method="highs")
@@ -116,7 +130,7 @@ def decades(
 
 
 def over_six_decades(count: int, seed: int) -> int:
-    solve, number = jax.jit(jax.vmap(lp.simplex)), 0
+    number = 0
     for kind, (arms, rows), timed in itertools.product(PRICES, SHAPES, (False, True)):
         mu, cost, limit = decades(kind, arms, rows, timed, count, seed + number)
         number += count
@@ -136,7 +150,7 @@ def over_six_decades(count: int, seed: int) -> int:
         assert (bounded != solved).sum() <= max(count / 500, 1)
         both = bounded & solved
         host = lp.simplex(mu, cost, limit, xp=np)
-        traced = jax.device_get(solve(*(x.astype(np.float32) for x in (mu, cost, limit))))
+        traced = traced_simplex(mu, cost, limit)
         for vertex, rounding in ((host, 1e-6), (traced, 1e-4)):  # shares of the value
             assert np.array_equal(np.isfinite(vertex.value), bounded) and np.array_equal(
                 vertex.optimal, bounded

@@ -112,7 +112,6 @@ CASES = {
     "b_greedy": Case(policies.BGreedy()),
     "bts": Case(policies.BudgetedThompson()),
     "epsilon_first": Case(policies.EpsilonFirst(epsilon=0.3)),
-    "epsilon_first_online": Case(policies.EpsilonFirst(online=True)),
     "kube": Case(policies.KUBE()),
     "mrcb_of_one_arm": Case(policies.MRCB(pulls=1)),
     "best_ratio": Case(policies.BestRatioOracle(MEAN_REWARD[None], MEAN_COST[None])),
@@ -275,21 +274,17 @@ def check_decisions(
 # --- choices that are no argmax of a score -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["epsilon_first", "epsilon_first_online"])
-def test_epsilon_first(name: str) -> None:
-    policy = CASES[name].policy
+def test_epsilon_first() -> None:
+    policy = CASES["epsilon_first"].policy
     explored = greedy = 0
     for instance in range(2):
-        p = play(name, instance)
+        p = play("epsilon_first", instance)
         spent = BUDGET - p.money
         exploring = spent < policy.epsilon * BUDGET
         s = p.history
-        if not policy.online:  # only what exploration brought
-            mask = exploring[..., None]
-            counted = (p.action[..., None] == np.arange(ARMS)) * mask
-            n, r, c = (np.cumsum(x * mask, axis=1) - x * mask for x in (counted, *p.explored))
-        else:
-            n, r, c = s.n, s.r, s.c
+        mask = exploring[..., None]  # only what exploration brought
+        counted = (p.action[..., None] == np.arange(ARMS)) * mask
+        n, r, c = (np.cumsum(x * mask, axis=1) - x * mask for x in (counted, *p.explored))
         turn = np.argmin(s.n, axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(n > 0, np.where(c > 0, r / c, np.inf), -np.inf)

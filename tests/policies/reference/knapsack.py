@@ -289,16 +289,12 @@ class PrimalDualTwoPhase(_Knapsack):
 
     ``x_star`` holds the identified arms (K = null arm), ``cost_slack`` is "the cost resource is in
     J'"; time always binds because of the null arm, so phase 1 ends when ``len(x_star) + cost_slack
-    >= 2``. ``null_always=True``: time is an inequality in phase 2, so the null arm is its slack
-    even outside ``x_star``; ``False`` allows ``x_star`` only (and the null arm if nothing in it is
-    feasible).
+    >= 2``. Time is an inequality in phase 2, so the null arm is its slack even outside ``x_star``.
     """
 
-    def __init__(
-        self, K: int, c: float, T: int, a: float = 2.0, skip: bool = True, null_always: bool = True
-    ) -> None:
+    def __init__(self, K: int, c: float, T: int, a: float = 2.0, skip: bool = True) -> None:
         super().__init__(K, c, skip)
-        self.T, self.a, self.null_always = T, a, null_always
+        self.T, self.a = T, a
         self.x_star: set[int] = set()
         self.cost_slack, self.sweep_pulls = False, 0
 
@@ -327,13 +323,7 @@ class PrimalDualTwoPhase(_Knapsack):
             return _alone(self.sweep_pulls % self.K)
         _, upper, lower, _ = self.bounds()
         outside = {k for k in range(self.K) if k not in self.x_star}
-        if not self.null_always and self.K not in self.x_star:
-            outside.add(self.K)
-        rate = self.rate(self.T)
-        solution = lp_pair(upper, lower, rate, forbidden=outside)
-        if solution.low < 0:
-            solution = lp_pair(upper, lower, rate, forbidden=outside - {self.K})
-        return _as_mixture(solution)
+        return _as_mixture(lp_pair(upper, lower, self.rate(self.T), forbidden=outside))
 
     def update(self, action: int, reward: float, cost: float) -> None:
         """Record one round; after each completed phase-1 sweep run the identification tests."""
