@@ -32,8 +32,7 @@ The arms file is a CSV file; these headers are recognised; for others name the c
 A column `instance` separates several problems in one file. If the columns are not known, the error message lists them
 and a command with a guess for each: --columns 'name=Campaign,pulls=Clicks,reward=Conv.,cost=Amount'.
 """
-FILES = ["regret.png", "results.png", "table.csv", "run.json"]
-FILES += ["answer.json", "arms.csv", "report.html"]
+FILES = ["results.png", "table.csv", "run.json", "answer.json", "arms.csv", "report.html"]
 
 READING_TABLE = """\
 --columns  name=TITLE,…  the title of each column, see below; a number as cost is the cost of every pull
@@ -53,7 +52,7 @@ def columns_of(text: str) -> dict[str, str]:
     for role, title in zip(parts[1::2], parts[2::2], strict=True):
         role = role.replace("-", "_").lower()
         if role in titles or not title.strip():
-            raise refused(text, f"one title for each key, and {role} has another")
+            raise refused(text, f"exactly one title for {role}")
         titles[role] = title.strip()
     return titles
 

@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -57,6 +58,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """Parse; an InputError names a wrong argument, and ``--help`` raises SystemExit(0)."""
+        argv = [re.sub(r"^(--[\w-]+=--)$", r"\1 ", word) for word in argv]  # else "--" is taken out
         arguments, rest = self.parse_known_args(argv)
         parameters, words = dict[str, list[float]](), iter(rest)
         takes_parameters = hasattr(arguments, "policies")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import shlex
 from collections.abc import Callable
@@ -31,7 +32,6 @@ def parser() -> Parser:
 def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     """Show the file; the exit code is 0."""
     from jaxbandits.apps.comparison import read_arms
-    from jaxbandits.apps.comparison.intervals import interval_names
 
     reading = {x: y for x, y in vars(arguments).items() if x not in ("file", "job")}
     table = read_arms(arguments.file, **reading)
@@ -39,46 +39,49 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
     several = f", {count_of(len(instances), 'instance')}" if len(instances) > 1 else ""
     head = [f"read {arguments.file}: {table.kind}{several}, {arms:,} arms"]
     head += [f"  {note}" for note in table.notes]
-    names = ", ".join(dict.fromkeys(name for i in instances for name in interval_names(i)))
+    arms_shown, has_intervals = _arms(table)
     footnote = "(no intervals: totals or means alone do not show how certain they are)"
-    if names:
-        footnote = f"(in brackets: 95 % intervals, each by itself: {names})"
+    if has_intervals:
+        kinds = "Wilson's for rates of counts, else Student's t over days or rows"
+        footnote = f"(in brackets: 95 % intervals, each by itself: {kinds})"
     budget, options = _budget(table), [x for x in argv[1:] if x != "--"]
     options.remove(arguments.file)
     command = ["jaxbandits", "compare", "--arms", line(arguments.file), *options]
     command += ["--budget", budget, "--policies", "omega_ucb,bts,m_ucb"]
     go_on = f"{footnote}\ngo on with:\n  {shlex.join(command)}"
-    say("\n\n".join(["\n".join(map(line, head)), _arms(table), go_on]))
+    say("\n\n".join(["\n".join(map(line, head)), arms_shown, go_on]))
     return 0
 
 
-def _arms(table: ArmsTable) -> str:
-    """The arms with what was counted of them, and their means."""
+def _arms(table: ArmsTable) -> tuple[str, bool]:
+    """The arms with what was counted of them, and their means; and whether there are intervals."""
     from jaxbandits.apps.comparison.intervals import estimates
     from jaxbandits.apps.comparison.numerals import count, money
 
-    several, result, unit = len(table.instances) > 1, table.reward_unit, table.cost_unit
+    several, result = len(table.instances) > 1, table.reward_unit
     header = ["instance"] * several + ["arm"]
     header += [f"{table.pull_unit}s", result, "spent"] * (table.kind != "means")
     header += [f"{result} per {table.pull_unit}", f"cost per {table.pull_unit}"]
-    header += [f"cost per {'conversion' if result == 'conversions' else result}"]
-    rows, every = list[list[str]](), list[tuple[float, ...]]()
+    header += [f"cost per {table.result}"]
+    rows, sums, lows = list[list[str]](), dict[str, list[tuple[float, ...]]](), list[float]()
     for instance in table.instances:
         share = "{:.2%}".format if instance.evidence.whole else money
+        unit = instance.currency or table.cost_unit
         for arm, (rate, *prices) in enumerate(estimates(instance)):
             totals = instance.evidence.totals(arm) or ()
-            every.append(totals)
+            sums.setdefault(unit, []).append(totals)
+            lows.append(rate.low)
             cells = [*map(count, totals[:2]), *(money(x, unit) for x in totals[2:])]
             cells += [_with_ends(rate, share)]
-            cells += [_with_ends(x, lambda value: money(value, unit)) for x in prices]
+            cells += [_with_ends(x, functools.partial(money, unit=unit)) for x in prices]
             rows.append([instance.name] * several + [instance.arms[arm], *cells])
     shown, more = rows[:_ARMS_SHOWN], len(rows) - _ARMS_SHOWN
-    if every[0] and not table.wide:
+    for unit, every in sums.items() if table.kind != "means" and not table.wide else ():
         pulls, value, spent = map(math.fsum, zip(*every, strict=True))
         blank = [""] * several
         shown.append(["in all", *blank, count(pulls), count(value), money(spent, unit)])
-    rest = f"\n… and {count_of(more, 'more arm')}, which the last line counts" if more > 0 else ""
-    return Table(header, shown).text() + rest
+    rest = f"\n… and {count_of(more, 'more arm')}, counted in all" if more > 0 else ""
+    return Table(header, shown).text() + rest, any(map(math.isfinite, lows))
 
 
 def _with_ends(estimate: Estimate, spell: Callable[[float], str]) -> str:

@@ -33,9 +33,8 @@ class Spread(NamedTuple):
 
     .. math:: P(x_{(r)} \\le X \\le x_{(n+1-r)}) \\ge 1 - \\frac{2 r}{n + 1},
 
-    with equality where no two runs are equal. That is 95 to 97.5 % from 39 runs on; with 20 to 38
-    runs it is 90 to 95 %, from the least to the most. Quantiles of the sample itself would cover
-    less.
+    which is 95 to 97.5 % from 39 runs on, and 90 to 95 % with 20 to 38. Quantiles of the sample
+    itself would cover less.
 
     Source: Wilks (1941), Determination of sample sizes for setting tolerance limits.
     """
@@ -69,7 +68,8 @@ class Answer:
             earns; in which share of the runs, ``better``); by ``row`` and ``instance`` the same of
             each; by ``instance`` and ``arm`` the setting's ``money_share``, ``pulls``, ``money``,
             ``results``, all with intervals for one further run, the arm's means, how probably it is
-            the ``best`` by ratio, and the shares of money of the file's best ``mixture``.
+            the ``best`` by ratio, the shares of money of the file's best ``mixture``, and in which
+            share of the runs the arm is ``sold_out``.
         warnings: numbers that the reader should know of.
     """
 
@@ -110,8 +110,6 @@ def answer_of(comparison: Comparison, *, progress: bool | str = False) -> Answer
         columns |= _with_ends(title, ("row", *end), spread)
     columns |= _gains(reward)
     columns |= _of_arms(comparison, at)
-    spent = comparison.data["spent"].values[at].sum(axis=0)
-    columns |= _with_ends("spent", (), Spread.of(spent))
     data = xarray.Dataset(
         columns,
         coords={
@@ -160,11 +158,13 @@ def _of_arms(comparison: Comparison, setting: int) -> dict[str, Any]:
     share = paid / np.maximum(paid.sum(axis=-1, keepdims=True), 1e-300)
     spreads = {"money_share": share, "pulls": accounts.pulls[setting].astype(float), "money": paid}
     spreads["results"] = accounts.results(setting)
+    stock = plan.spending.supply.stock
     columns: dict[str, Any] = {}
     for name, values in spreads.items():
         columns |= _with_ends(name, dims, Spread.of(values, axis=1))
     width, best = paid.shape[-1], probability_best(plan)
-    names = ("reward", "cost", "reward_in_file", "cost_in_file", "best", "pulls_in_file", "mixture")
+    names = ["reward", "cost", "reward_in_file", "cost_in_file", "best", "pulls_in_file"]
+    names += ["mixture", "sold_out"]
     facts = {name: np.full((len(instances), width), np.nan) for name in names}
     title = np.full((len(instances), width), "", object)
     pairs = zip(instances, plans.file_means(plan.table, plan.worlds), strict=True)
@@ -174,7 +174,9 @@ def _of_arms(comparison: Comparison, setting: int) -> dict[str, Any]:
         mixture = plan.spending.best_split(reward, cost, row) * cost
         known = np.nan if clicks is None or plan.table.kind == "log" else clicks
         mixture = mixture / max(mixture.sum(), 1e-300)
-        of = (reward, cost, rate, price, best[row], known, mixture)
+        sold = accounts.pulls[setting, row, :, :count]
+        closed = (sold >= stock[row]).mean(axis=0) if stock else np.nan
+        of = (reward, cost, rate, price, best[row], known, mixture, closed)
         title[row, :count] = instance.arms
         for name, values in zip(names, of, strict=True):
             facts[name][row, :count] = values
@@ -214,13 +216,9 @@ def warnings_of(comparison: Comparison, setting: int, data: xarray.Dataset) -> l
     plan, texts, unit = comparison.plan, list[str](), comparison.plan.table.pull_unit
     budget, instances = plan.spending.budget, plan.table.instances
     pulls = [plan.spending.pulls(instance, row) for row, instance in enumerate(instances)]
-    short = [i.name for i, n in zip(instances, pulls, strict=True) if n < len(i.arms)]
     if min(pulls) < _FEW_PULLS:
         about = f"about {min(pulls):.2g} {unit}s in {instances[int(np.argmin(pulls))].name!r}"
         texts.append(f"the budget of {budget:g} is {about}: too few to learn anything")
-    elif short:
-        less = f"the budget of {budget:g} is fewer {unit}s than there are arms"
-        texts.append(f"in {len(short)} of {len(pulls)} instances {less}")
     rows = [x.size for instance in instances for x, _ in instance.log or ()]
     if thin := sum(n < _FEW_ROWS for n in rows):
         texts.append(f"{thin} of {len(rows)} arms have fewer than {_FEW_ROWS} rows in the log")

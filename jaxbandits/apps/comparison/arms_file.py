@@ -15,7 +15,6 @@ import itertools
 import re
 import shlex
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,35 +23,13 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 
-from jaxbandits.apps.comparison import numerals
+from jaxbandits.apps.comparison import numerals, titles
 from jaxbandits.apps.comparison.arms_table import ArmsTable, Daily, Evidence, FloatArray, Instance
+from jaxbandits.apps.comparison.numerals import NOTHING, UNKNOWN, YES
+from jaxbandits.apps.comparison.titles import AMOUNTS, KINDS, PLAIN, ROLES, folded, option, role_of
 from jaxbandits.core import InputError, bad
 from jaxbandits.tools import brief, line, quoted, refuse
 
-# What a column may be, and the titles that say so by themselves, which are keys of --columns, too
-PLAIN = {
-    "name": "name arm",
-    "pulls": "pulls clicks",
-    "reward": "reward conversions conversion",
-    "cost": "cost spent spend",
-    "mean_reward": "mean_reward reward_mean",
-    "mean_cost": "mean_cost cost_mean",
-    "instance": "instance",
-    "time": "time timestamp date day week month",
-    "over": "over",
-}
-_ROLES = {title: role for role, titles in PLAIN.items() for title in titles.split()}
-_AMOUNTS = ["pulls", "reward", "cost"]
-# What a file of each kind must tell of names
-_KINDS = {"counts": _AMOUNTS, "means": ["mean_reward", "mean_cost"], "log": ["reward", "cost"]}
-_NOTHING, _UNKNOWN = ("", "-", "--", "–", "—"), ("na", "n/a", "#n/a", "nan", "null", "none")
-_YES = {"true": "1", "yes": "1", "false": "0", "no": "0"}
-_GUESSES = {  # how titles of numbers often begin, for the question
-    "pulls": r"(?i)cli[ck]|kli|pull|visit|sess|request|impr",
-    "reward": r"(?i)conv|kon[vw]|order|purch|sale|lead|result|reward|score",
-    "cost": r"(?i)cost|co[uû]t|kos[tz]|spen|amount|usd|eur",
-}
-_OF_ONE = r"(?i)\b(?:per|pro|par|por|avg|average|durchschn|mean|rate|e?cp[a-z]|ctr|rpm|epc|roas|roi|acos)\b|ø|%"
 _PARTS = {"micro": 1e6, "micros": 1e6, "cent": 100.0, "cents": 100.0, "¢": 100.0, "%": 100.0}
 _TOTAL = re.compile(
     r"(?i)(?:(?:grand|overall|report|account|campaign|filtered|all)[ -]?)?(?:sub-?)?"
@@ -65,6 +42,8 @@ _WORD = r"((?:total[_ ])?cost|score|reward)"  # beside an arm's name
 _OF_ARM = re.compile(rf"(?i){_WORD}[\s_:|.-]+(.+)|(.+?)[\s_:|.-]+{_WORD}")
 _THOUSANDS = r"(?i)\(\s*(?:in )?(?:000s?|k|thousands?|tsd)\b[^)]*\)|\bin thousands\b"
 _SHARE, _CLOSE = 0.99, 5e-4  # of its bound, which the largest mean has; of a sum, relative to it
+_COUNTED = 10  # whole numbers, one of them above this, are no means
+_PULLS = r"(?:^|[ ._])(click|impression|view|visit|session|request|user)s\b"
 
 
 @dataclass
@@ -80,7 +59,6 @@ class _Sheet:
     kind: str = "log"
     at: Mapping[str, Sequence[int]] = field(default_factory=dict)  # the columns of each role
     constant: Mapping[str, float] = field(default_factory=dict)  # of every pull
-    currency: str = ""
     notes: list[str] = field(default_factory=list)
 
     def note(self, rows: Any, text: str) -> None:
@@ -102,7 +80,7 @@ class _Sheet:
 
     def empty(self, columns: Iterable[int]) -> np.ndarray:
         """Whether the cell is empty, for each row and these columns."""
-        return self.cells[[*columns]].isin(_NOTHING).to_numpy()
+        return self.cells[[*columns]].isin(NOTHING).to_numpy()
 
     def unused(self) -> list[tuple[str, pd.Series]]:
         """Columns without a role, with their titles."""
@@ -156,22 +134,25 @@ def read_arms(
     refuse("decimal", decimal, decimal not in (None, ".", ","), "'.' or ','")
     is_list = not isinstance(drop, str) and all(isinstance(text, str) for text in drop)
     refuse("drop", drop, not is_list, "a list of names or cells ('' for rows without a name)")
-    given: dict[str, Any] = {**(columns or {})}
-    named = {x: y if isinstance(y, (list, tuple)) else [y] for x, y in given.items()}
-    for role, titles in named.items():
-        refuse("columns", role, role not in _ROLES, f"one of {', '.join(PLAIN)}, conversions")
-        are_titles = titles and all(isinstance(x, str) and x.strip() for x in titles)
-        refuse("columns", titles, not are_titles, f"the title of the column that is {role}")
+    pairs: Any = (columns or {}).items()
+    named = {x: y if isinstance(y, (list, tuple)) else [y] for x, y in pairs}
+    for role, given in named.items():
+        refuse("columns", role, role not in ROLES, f"one of {', '.join(PLAIN)}, conversions")
+        are_titles = given and all(isinstance(x, str) and x.strip() for x in given)
+        refuse("columns", given, not are_titles, f"the title of the column that is {role}")
     is_frame = hasattr(source, "columns")
     sheet = _of_frame(source) if is_frame else _of_file(source, named, wide, encoding)
     sheet.columns = {x: "+".join(y) for x, y in named.items()}
     if wide:
         _melt(sheet, drop)
     else:
-        sheet.at, sheet.constant, sheet.kind, unknown = _roles(sheet.titles, named)
+        sheet.at, sheet.constant, sheet.kind, key = _roles(sheet.titles, named)
         if not sheet.kind:
-            raise _question(sheet, unknown)
-        _leave_out(sheet, drop, {n for role in _AMOUNTS for n in sheet.at.get(role, ())})
+            said = {"encoding": [encoding], "decimal": [decimal], "drop": drop}
+            raise _question(sheet, key, said)
+        must = f"left out, as these are read: {', '.join(KINDS[sheet.kind])}"
+        refuse("columns", f"{key}={sheet.columns.get(key)}", bool(key), must)
+        _leave_out(sheet, drop, {n for role in AMOUNTS for n in sheet.at.get(role, ())})
     rows = _rows(sheet, decimal)
     _check(sheet, rows)
     return _table(sheet, rows, wide)
@@ -212,9 +193,7 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
             for row in itertools.islice(filter("".join, reader), 60):
                 tries += [(reader.line_num, sign, row)] * (len(row) - row.count("") > 1)
     if not tries:
-        raise InputError(
-            f"{name}: no line has several cells; it must have a header and rows of arms"
-        )
+        raise InputError(f"{name}: no line has several cells, as a header has")
     known = [x for x in tries if wide or _roles(x[2], columns)[2]]
     end, sign, row = min(known) if known else max(tries, key=lambda x: len(x[2]) - x[2].count(""))
     # Lines above as empty ones, so that pandas counts those of the file
@@ -234,71 +213,57 @@ def _of_file(path: Any, columns: Mapping[str, Any], wide: bool, encoding: str | 
     return _Sheet(name, [x.strip() for x in row], cells, digest, str(path))
 
 
-def _key(text: str) -> str:
-    """Without what the eye does not tell apart: case, blanks, forms of accents, zero width."""
-    unseen = dict.fromkeys((0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF))
-    return " ".join(unicodedata.normalize("NFKC", text).translate(unseen).casefold().split())
-
-
 # --- Which column is what
 
 
-def _roles(titles: Sequence[str], columns: Mapping[str, Any]) -> tuple[dict, dict, str, str]:
-    """Each role's columns, what every pull has, the kind, and a key whose title is nowhere."""
-    at, constant, keys = dict[str, list[int]](), dict[str, float](), [*map(_key, titles)]
+def _roles(header: Sequence[str], columns: Mapping[str, Any]) -> tuple[dict, dict, str, str]:
+    """Each role's columns, what every pull has, the kind, and a key that is nowhere, or idle."""
+    at, constant, keys = dict[str, list[int]](), dict[str, float](), [*map(folded, header)]
     for key, given in columns.items():
-        role, found = _ROLES[key], list[list[int]]()
-        is_joined = len(given) == 1 and _key(given[0]) not in keys
+        role, found = ROLES[key], list[list[int]]()
+        is_joined = len(given) == 1 and folded(given[0]) not in keys
         number = "1" if role == "pulls" else r"(?=.*[1-9])\d*\.?\d+"
         for part in given[0].split("+") if is_joined else given:
-            same = [n for n, x in enumerate(titles) if x.strip() == part.strip()]
-            found.append(same or [n for n, x in enumerate(keys) if x == _key(part)])
+            same = [n for n, x in enumerate(header) if x.strip() == part.strip()]
+            found.append(same or [n for n, x in enumerate(keys) if x == folded(part)])
         if all(len(x) == 1 for x in found):
             at[role] = [x[0] for x in found]
-        elif any(role in x for x in _KINDS.values()) and re.fullmatch(number, "+".join(given)):
+        elif any(role in x for x in KINDS.values()) and re.fullmatch(number, "+".join(given)):
             constant[role] = float(given[0])
         else:
             return at, constant, "", key
     named, used = {"over", *at, *constant}, {*itertools.chain(*at.values())}
     for n, title in enumerate(keys):
-        role = _ROLES.get(title.replace(" ", "_"), "over")
+        role = ROLES.get(title.replace(" ", "_"), "over")
         if role not in named and n not in used:
             at[role] = [*at.get(role, ()), n]
     has = at.keys() | constant.keys() - {"pulls"}  # with pulls=1 every row is one
-    kind = next((kind for kind, need in _KINDS.items() if has >= {"name", *need}), "")
-    roles = ("name", *_KINDS.get(kind, ()), "instance", "time", "over")
+    kind = next((kind for kind, need in KINDS.items() if has >= {"name", *need}), "")
+    roles = ("name", *KINDS.get(kind, ()), "instance", "time", "over")
     at = {role.removeprefix("mean_"): at[role] for role in roles if role in at}  # of means, too
-    return at, constant, kind, ""
+    may_be = {*roles, "pulls"} if kind == "log" else roles  # of which a row is one
+    return at, constant, kind, next((x for x in columns if kind and ROLES[x] not in may_be), "")
 
 
-def _question(sheet: _Sheet, unknown: str) -> InputError:
-    """What the columns are, with three samples each, and the command with a guess in each place."""
-    top = sheet.cells.iloc[:500]
+def _question(sheet: _Sheet, unknown: str, options: Mapping[str, Sequence[Any]]) -> InputError:
+    """The error for columns that are not known: what they are, and a command with guesses."""
+    top, what = sheet.cells.iloc[:500], "the columns are not known"
     samples = {x: [y for y in top[n].unique() if y] for n, x in enumerate(sheet.titles) if x}
-    numbers = [x for x, texts in samples.items() if any(map(numerals.is_number, texts[:3]))]
-    words = [x for x in samples if x not in numbers and not "".join(samples[x][:1])[:1].isdigit()]
-    pairs = {"name": max(words, key=lambda title: len(samples[title]), default="…")}
-    for role, pattern in _GUESSES.items():
-        pairs[role] = next((x for x in numbers if re.search(pattern, x)), "…")
-    pairs |= {_ROLES[key]: titles for key, titles in sheet.columns.items()}
-    what = "the columns are not known"
+    given = {ROLES[x]: title for x, title in sheet.columns.items() if x != unknown}
     if unknown:
-        pairs[_ROLES[unknown]], wrong = "…", quoted(f"{unknown}={sheet.columns[unknown]}")
+        wrong = quoted(f"{unknown}={sheet.columns[unknown]}")
         what = f"columns: {wrong} given; it must be a title that the file has exactly once"
-    said = shlex.quote(",".join(f"{role}={title}" for role, title in pairs.items()))
-    seen = [f"{quoted(brief(x, 60))} ({brief(', '.join(y[:3]), 60)})" for x, y in samples.items()]
-    return sheet.error(
-        f"{what}. The columns are {brief('; '.join(seen), 4000)}. Name them; this is a guess: jaxbandits read "
-        f"{shlex.quote(sheet.path or 'FILE')} --columns {said} (without pulls a row is a pull; means are mean_reward "
-        "and mean_cost; a number as cost is what every pull costs; with a column for each arm: --wide)"
-    )
+    more = [option(x, text) for x, texts in options.items() for text in texts if text is not None]
+    command = " ".join(["jaxbandits read", shlex.quote(sheet.path or "FILE"), *more])
+    guess = titles.guesses(samples, len(top), given)
+    return sheet.error(f"{what}. {titles.question(samples, guess, command)}")
 
 
 def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     """Without what the user drops and rows without numbers; a total or no name is refused."""
     texts, names = [n for n in sheet.cells if n not in numeric], sheet.at.get("name", ())
-    for text in map(str.strip, drop):
-        same = sheet.cells[[*names[-1:], *texts]].isin([text] if text else _NOTHING).to_numpy()
+    for text in dict.fromkeys(map(str.strip, drop)):
+        same = sheet.cells[[*names[-1:], *texts]].isin([text] if text else NOTHING).to_numpy()
         by_name = bool(names) and (not text or same[:, 0].any())
         found = same[:, 0] if by_name else same.any(axis=1)
         refuse("drop", text, not found.any(), "a name or a cell of the file")
@@ -309,9 +274,9 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
     # The first filled cell of each row; of a log at its ends, for a prompt may begin so
     first = sheet.cells[texts].replace("", np.nan).bfill(axis=1).iloc[:, :1].fillna("")
     first.iloc[1 : -3 if sheet.kind == "log" else 1] = ""
-    for _, column in (*sheet.cells[[*names]].items(), *first.items()):
+    for _, column in (*sheet.cells[[*names, *sheet.at.get("time", ())]].items(), *first.items()):
         for text in filter(_TOTAL.fullmatch, column.unique()):
-            say = f"--drop {shlex.quote(text)} leaves it out"
+            say = f"{option('drop', text)} leaves it out"
             sheet.refuse(column == text, f"{quoted(text)} is a word for a total; {say}")
     nameless = "no name, perhaps a total; --drop '' leaves such rows out"
     sheet.refuse(sheet.empty(names).any(axis=1), nameless)
@@ -320,50 +285,69 @@ def _leave_out(sheet: _Sheet, drop: Sequence[str], numeric: set[int]) -> None:
 # --- Numbers
 
 
-def _numbers(sheet: _Sheet, decimal: str | None) -> dict[str, FloatArray]:
-    """Numbers by role, in the decimal sign by which all cells read, pulls as whole numbers."""
-    columns = {role: sheet.texts(role) for role in _AMOUNTS if role in sheet.at}
+def _numbers(sheet: _Sheet, decimal: str | None) -> dict[str, np.ndarray]:
+    """By role, in the decimal sign by which all cells read, pulls as whole numbers; and currencies."""
+    columns = {role: sheet.texts(role) for role in AMOUNTS if role in sheet.at}
     every = [(role, text) for role, column in columns.items() for text in column.unique()]
-    every = [(role, x) for role, x in every if x not in _NOTHING and x.casefold() not in _YES]
+    every = [(role, x) for role, x in every if x not in NOTHING and x.casefold() not in YES]
+    in_thousands = re.search(_THOUSANDS, sheet.title("pulls"))
 
     def reads(sign: str) -> bool:
         values = ((role, numerals.parsed(text, sign)[0]) for role, text in every)
-        return all(x == x and (role != "pulls" or x % 1 == 0) for role, x in values)
+        return all(x == x and (role != "pulls" or x % 1 == 0 or in_thousands) for role, x in values)
 
     sign = decimal or ("," if reads(",") else ".")
     if not decimal and sign == "," and reads("."):
         sign = "."
         for text in (x for _, x in every if numerals.parsed(x, ".") != numerals.parsed(x, ",")):
-            raise sheet.error(
-                f"{quoted(text)} can be read in two ways; give --decimal . or --decimal ,"
-            )
-    numbers, currencies = dict[str, FloatArray](), dict[str, np.ndarray]()
+            raise sheet.error(f"{quoted(text)} reads in two ways; give --decimal . or --decimal ,")
+    numbers, signs = dict[str, np.ndarray](), dict[str, np.ndarray]()
     for role, column in columns.items():
         if role == "reward":
-            column = column.map(lambda x: _YES.get(x.casefold(), x))
+            column = column.map(lambda x: YES.get(x.casefold(), x))
         pointed = column if sign == "." else column.where(column == "")
         plain = pd.to_numeric(pointed, errors="coerce")
         read = {text: numerals.parsed(text, sign) for text in column[plain.isna()].unique()}
         others = column.map({text: value for text, (value, _) in read.items()})
-        percent = column.isin([text for text, (_, unit) in read.items() if unit == "%"])
-        values = plain.fillna(others).to_numpy(np.float64)
-        numbers[role] = _checked(sheet, role, values, percent.to_numpy())
-        for text, (_, unit) in read.items():
-            if unit not in ("", "%", *currencies):
-                currencies[unit] = (column == text).to_numpy()
-    if len(currencies) > 1:
-        (first, _), (other, rows), *_ = currencies.items()
-        say = "it must be one currency: convert it, or make a file of each"
-        sheet.refuse(rows, f"{quoted(other)} beside {quoted(first)}; {say}")
-    sheet.currency = "".join(currencies)
-    return numbers
+        units = np.array([read.get(text, (0, ""))[1] for text in column], object)
+        numbers[role] = _checked(sheet, role, plain.fillna(others).to_numpy(float), units == "%")
+        signs[role] = np.where(units == "%", "", units)
+    return numbers | {"currency": _currencies(sheet, signs)}
+
+
+def _currencies(sheet: _Sheet, signs: dict[str, np.ndarray]) -> np.ndarray:
+    """The currency of each row: one in an instance, by signs at amounts or a column of codes."""
+    own, codes = sheet.at.get("instance", ()), list[int]()
+    say = "--columns instance=… by a column that tells them apart, or give a file of each"
+    every = [signs[x] for x in ("cost", "reward", "pulls") if x in signs]
+    for n, column in sheet.cells.items():
+        texts = {*column.unique()} - {*NOTHING}
+        if texts and all(re.fullmatch(numerals.SIGN, x) for x in texts) and [n] != sheet.at["name"]:
+            every.append(column.where(~column.isin(NOTHING), "").to_numpy())
+            if n not in own:
+                codes.append(n)
+                say = f"--columns {shlex.quote(f'instance={sheet.titles[n]}')} simulates each by itself"
+    instance = sheet.texts("instance").to_numpy() if own else np.zeros(len(sheet.cells))
+    currency = np.full(len(sheet.cells), "", object)
+    for sign in every:
+        first = pd.Series(sign).where(sign != "").groupby(instance).transform("first").fillna("")
+        other = ((sign != "") & (sign != first)).to_numpy()
+        pair = f"{sign[np.argmax(other)]!r} beside {first[np.argmax(other)]!r}"
+        sheet.refuse(other, f"{pair} are several currencies; {say}")
+        currency = np.where(currency == "", first, currency)
+    if len({*currency} - {""}) > 1:
+        say = "several currencies: rewards are summed over all; if they are money, give a file of each"
+        sheet.refuse(signs.get("reward", np.array("")) != "", say)
+        sheet.notes.append(say)
+    sheet.at = {**sheet.at, "currency": codes}
+    return currency
 
 
 def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) -> FloatArray:
     """A column in the unit of its title: percent, micros, cents; no rate."""
     column, title, counts = sheet.texts(role), sheet.title(role), sheet.kind == "counts"
     if counts:  # nothing is none
-        sheet.note(none := column.isin(_NOTHING).to_numpy(), f"{role} empty: read as 0")
+        sheet.note(none := column.isin(NOTHING).to_numpy(), f"{role} empty: read as 0")
         values = np.where(none, 0.0, values)
     if re.search(_THOUSANDS, title):
         values = 1000 * values
@@ -377,13 +361,18 @@ def _checked(sheet: _Sheet, role: str, values: FloatArray, percent: np.ndarray) 
         text, is_unread = column[wrong].iloc[0], np.isnan(values[wrong][0])
         in_other_sign = bool(is_unread and numerals.is_number(text))
         raise bad(place, text, must + " (or give --decimal)" * in_other_sign)
-    if counts and re.search(_OF_ONE, title.replace("_", " ")):
+    if counts and titles.OF_ONE.search(title):
         raise bad("columns", f"{role}={title}", "a total, not a mean, rate or percentage")
     units = [_PARTS[x] for x in re.findall(r"[a-z]+|[¢%]", title.lower()) if x in _PARTS]
     unit = 1.0 if role == "pulls" else [*units, 100.0 if percent.any() else 1.0][0]
     if unit != 1:
         sheet.notes.append(f"{quoted(title)} is divided by {unit:,.0f}")
-    return values / unit
+    values = values / unit
+    is_count = sheet.kind == "means" and role == "reward" and not (values % 1).any()
+    if is_count and values.max() > _COUNTED and role_of(title) != "mean_reward":
+        must = "means, not counts (for these give pulls, reward and cost; else call it mean_reward)"
+        raise bad("columns", f"mean_reward={title}", must)
+    return values
 
 
 def _rows(sheet: _Sheet, decimal: str | None) -> pd.DataFrame:
@@ -412,11 +401,6 @@ def _check(sheet: _Sheet, rows: pd.DataFrame) -> None:
     kind, again = sheet.kind, rows["arm"].nunique() < len(rows)
     for role in ("name", "instance"):
         _check_names(sheet, rows[role])
-    for title, column in sheet.unused():
-        texts = {*column.unique()} - {*_NOTHING}
-        if len(texts) > 1 and all(re.fullmatch(numerals.SIGN, x) for x in texts):
-            say = f"with --columns {shlex.quote(f'instance={title}')} each is simulated separately"
-            raise sheet.error(f"several currencies are in {quoted(title)}: {say}")
     if kind == "log" and "pulls" not in sheet.constant:
         is_clock = rows["time"].str.contains(r":|^\d{9}").any() or (rows["time"] == "").all()
         is_daily = not is_clock and not rows.duplicated(["arm", "time"]).any()
@@ -428,12 +412,19 @@ def _check(sheet: _Sheet, rows: pd.DataFrame) -> None:
     sheet.refuse(twice, "an earlier row has this name; names must differ")
     if kind == "counts" and again:
         _check_apart(sheet, rows["arm"])
-    total = _is_sum(rows, kind == "counts") & (kind != "means")
+    if kind == "means":
+        return
+    written = rows[[x for x in AMOUNTS if x in sheet.at]]
+    lacks = [sheet.empty(sheet.at[x]).all(axis=1) for x in written]
+    written = written.mask(np.array(lacks).T.reshape(written.shape))
+    total = _is_sum(written, kind == "counts")
     if kind == "counts":
-        total |= _is_sum(rows.groupby("arm")[_AMOUNTS].sum(), False)[rows["arm"]]
+        total |= _is_sum(written.groupby(rows["arm"]).sum(min_count=1), False)[rows["arm"]]
     if total.any():
         name = rows["name"][total].iloc[0]
-        say = f"--drop {shlex.quote(name)} leaves out all rows of this name"
+        say = f"{option('drop', name)} leaves out all rows of this name"
+        if not total[rows["name"] == name].all():
+            say = "leave it out"
         sheet.refuse(total, f"{quoted(name)} is the sum of other rows; {say}")
 
 
@@ -441,30 +432,34 @@ def _check_names(sheet: _Sheet, column: pd.Series) -> None:
     """Names that look the same, and ids that a spreadsheet rounded, are refused."""
     seen = dict[str, str]()
     for text in column.unique():
-        if (other := seen.setdefault(_key(text), text)) != text or text in _NOTHING:
+        if (other := seen.setdefault(folded(text), text)) != text or text in NOTHING:
             same = f"{text!a} and {other!a} look the same; make them equal, or clearly different"
-            sheet.refuse(column == text, f"no {column.name}" if text in _NOTHING else same)
+            sheet.refuse(column == text, f"no {column.name}" if text in NOTHING else same)
         if re.fullmatch(_ROUNDED, text):
             sheet.refuse(column == text, f"{quoted(text)} is an id that a spreadsheet rounded")
 
 
 def _is_sum(rows: pd.DataFrame, runs: bool) -> np.ndarray:
-    """Is a row, in all numbers that differ, the sum of all others, or of a run right beside it?"""
-    amounts = rows[_AMOUNTS].to_numpy().T
-    amounts = amounts[amounts.min(axis=1) < amounts.max(axis=1)]
+    """Is a row, in what it has of numbers that differ, the sum of all others, or of a run beside it?"""
+    amounts = rows.to_numpy(float).T
+    lacks, amounts = np.isnan(amounts), np.nan_to_num(amounts)
+    differ = amounts.min(axis=1) < amounts.max(axis=1)
+    lacks, amounts = lacks[differ], amounts[differ]
     rest, is_there = amounts.sum(axis=1, keepdims=True) - amounts, amounts > 0
     found = ((np.abs(amounts - rest) <= _CLOSE * rest) | ~is_there).all(axis=0)
-    found &= is_there.any(axis=0).sum() > 2
+    found &= (is_row := is_there.any(axis=0, keepdims=True)).sum() > 2
     # Sums of all rows before never fall, so one place fits: where they lack just what the row has
-    for step in (1, -1) if runs else ():  # below it, in the reverse order
-        x = np.concatenate([amounts, is_there.any(axis=0, keepdims=True)])[:, ::step]
+    kinds = {*map(tuple, lacks.T.tolist())} if runs else set[tuple]()
+    for lack, step in itertools.product(kinds, (1, -1)):  # below it, in the reverse order
+        x, has = np.concatenate([amounts, is_row])[:, ::step], ~np.array([*lack, True], bool)
         before = np.cumsum(np.pad(x, ((0, 0), (1, 0))), axis=1)
-        share = (before[:-1] / before[:-1, -1:]).sum(axis=0)
+        share = (before[has] / before[has, -1:]).sum(axis=0)
         at = np.searchsorted(share, begin := share[:-1] - np.diff(share))
         at -= (at > 0) & (begin - share[at - 1] < share[at] - begin)
         run = before[:, :-1] - before[:, at]
-        is_sum = (np.abs(x - run) <= _CLOSE * run)[:-1].all(axis=0)
-        found[::step] |= is_sum & (run[-1] > 1)
+        is_sum = (np.abs(x - run) <= _CLOSE * run)[has].all(axis=0) & (run[-1] > 1)
+        is_sum &= (run[~has] > 0).all(axis=0)  # what the row lacks, those of the run have
+        found[::step] |= is_sum & (lack == lacks.T).all(axis=1)[::step]
     return found & (is_there.sum(axis=0) > 1)
 
 
@@ -475,8 +470,8 @@ def _check_apart(sheet: _Sheet, arm: pd.Series) -> None:
     no_day = f"no {quoted(sheet.title('time'))}, perhaps a total: leave it out, or fill it in"
     sheet.refuse(undated, no_day)
     for title, column in sheet.unused():
-        texts, of_arm = {*column.unique()} - {*_NOTHING}, column.groupby(arm.to_numpy())
-        is_id = re.search(r"(?i)\b(id|nr|no)\b", title) or not all(map(numerals.is_number, texts))
+        texts, of_arm = {*column.unique()} - {*NOTHING}, column.groupby(arm.to_numpy())
+        is_id = titles.IDS.search(title) or not all(map(numerals.is_number, texts))
         is_kind = is_id or of_arm.agg(frozenset).nunique() == 1  # the same ones for each arm
         if is_kind and of_arm.nunique().max() > 1:
             ways = (f"name={title}+{sheet.title('name')}", f"over={title}", f"time={title}")
@@ -500,12 +495,11 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
             arm = (found[2] or found[3]).strip(" ()[]")
             of = costs if (found[1] or found[4]).lower().endswith("cost") else worded
         known |= {arm}
-        filled = [x for x in sheet.cells[n].iloc[:1000] if x not in _NOTHING]
-        numbers = sum(numerals.is_number(x) or x.casefold() in _YES for x in filled)
+        filled = [x for x in sheet.cells[n].iloc[:1000] if x not in NOTHING]
+        numbers = sum(numerals.is_number(x) or x.casefold() in YES for x in filled)
         if title and 2 * numbers > len(filled) and not {title, arm} & {*drop}:
             if arm in of:
-                what = "cost" if of is costs else "score"
-                raise sheet.error(f"two columns have the {what} of {quoted(arm)}; --drop one")
+                raise sheet.error(f"two columns are of {quoted(arm)} alike; --drop one")
             of[arm] = n
     scores = worded if len(worded) > 1 else bare | worded
     costs = {} if is_price else costs
@@ -519,7 +513,7 @@ def _melt(sheet: _Sheet, drop: Sequence[str]) -> None:
     numeric = [*scores.values(), *costs.values()]
     sheet.at = {"arms": numeric}
     _leave_out(sheet, [text for text in drop if text not in known], {*numeric})
-    lacks = sheet.cells[numeric].apply(lambda x: x.str.casefold().isin([*_NOTHING, *_UNKNOWN]))
+    lacks = sheet.cells[numeric].apply(lambda x: x.str.casefold().isin([*NOTHING, *UNKNOWN]))
     sheet.leave_out(lacks.any(axis=1), "left out: a request without a number of each arm")
     shown = brief(", ".join(quoted(sheet.titles[n]) for n in numeric))
     sheet.notes.append(f"a table of {len(sheet.cells):,} requests: {shown}")
@@ -541,11 +535,11 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> ArmsTable:
     """The instances of at least two arms that can be played, and what was left out."""
     kind = sheet.kind
     reward = "reward" if kind == "means" else sheet.title("reward") or "reward"
-    counted = re.fullmatch(r"([a-z ]+)s", sheet.title("pulls").lower())
+    counted = re.search(_PULLS, sheet.title("pulls").lower())
     pull = counted[1] if counted else "request" if wide else "row" if kind == "log" else "pull"
-    is_count = kind == "counts" and _key(reward) in ("conversion", "conversions")
+    is_count = kind == "counts" and folded(reward) in ("conversion", "conversions")
     of_arm = rows.groupby("arm")
-    arms = of_arm[["instance", "name", "line"]].first().join(of_arm[_AMOUNTS].sum())
+    arms = of_arm[["instance", "name", "line", "currency"]].first().join(of_arm[AMOUNTS].sum())
     played = ((arms["pulls"] > 0) & (arms["cost"] > 0)).groupby(arms["instance"]).transform("sum")
     reasons = {f"no {pull}s": arms["pulls"] == 0, "it cost nothing": arms["cost"] == 0}
     reasons["alone in its instance"] = played < 2
@@ -555,8 +549,9 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> ArmsTable:
         each = (f"{quoted(x)} (line {at})" for x, at in zip(of["name"], of["line"], strict=True))
         kept_out.append(brief(f"left out, {why}: {', '.join(each)}"))
     if arms.empty:
-        must = "two arms must have pulls, and a mean cost above 0"
-        raise sheet.error(f"{'; '.join(kept_out)}; {must}")
+        raise sheet.error(
+            f"{'; '.join(kept_out)}; two arms must have pulls and a mean cost above 0"
+        )
     bounds = list[float]()
     for x in ("reward", "cost"):
         means, largest = arms[x] / arms["pulls"], of_arm[x].max()[arms.index]
@@ -575,7 +570,8 @@ def _table(sheet: _Sheet, rows: pd.DataFrame, wide: bool) -> ArmsTable:
     problems = arms.groupby("instance", sort=False)
     instances = tuple(_instance(kind, of, rows, bounds) for _, of in problems)
     notes, cost = (*sheet.notes, *kept_out), "spent" if kind == "counts" else "cost"
-    units = "conversions" if is_count else brief(reward, 40), sheet.currency or cost
+    currency = " or ".join(dict.fromkeys(i.currency for i in instances if i.currency))
+    units = "conversions" if is_count else brief(reward, 40), currency or cost
     return ArmsTable(kind, instances, notes, *units, sheet.sha256, pull, sheet.path, wide)
 
 
@@ -586,15 +582,16 @@ def _instance(kind: str, arms: pd.DataFrame, rows: pd.DataFrame, bounds: list[fl
         own = rows[rows["arm"].isin(arms.index)]
         counted, is_summed = own if kind == "log" else arms, len(own) > len(arms)
         whole = ((counted["reward"] % 1 == 0) & (counted["reward"] <= counted["pulls"])).all()
-        days = {*own["time"]} - {*_NOTHING} if kind == "counts" else set[str]()
+        days = {*own["time"]} - {*NOTHING} if kind == "counts" else set[str]()
         if days:
-            own = own.groupby(["arm", "time"], as_index=False)[_AMOUNTS].sum()
-        each = [[x[name].to_numpy() for name in _AMOUNTS] for _, x in own.groupby("arm")]
+            own = own.groupby(["arm", "time"], as_index=False)[AMOUNTS].sum()
+        each = [[x[name].to_numpy() for name in AMOUNTS] for _, x in own.groupby("arm")]
         if kind == "log":
             log = tuple((reward, cost) for _, reward, cost in each)
         daily = tuple(Daily(*x) for x in each) if kind == "counts" and is_summed else None
-        pulled, value, spent = (arms[x].to_numpy() for x in _AMOUNTS)
+        pulled, value, spent = (arms[x].to_numpy() for x in AMOUNTS)
         evidence = Evidence(kind, pulled, value, spent, bool(whole), daily, len(days))
     names = str(arms["instance"].iloc[0]), tuple(arms["name"])
     reward, cost = (arms[f"mean_{x}"].to_numpy() for x in ("reward", "cost"))
-    return Instance(*names, reward, cost, bounds[0], bounds[1], log, evidence)
+    currency = str(arms["currency"].iloc[0])
+    return Instance(*names, reward, cost, bounds[0], bounds[1], log, evidence, currency)

@@ -55,26 +55,26 @@ class Instance:
     # Of each arm of a log its (rewards, costs), so that the two may be resampled jointly
     log: tuple[tuple[FloatArray, FloatArray], ...] | None
     evidence: Evidence = Evidence()
+    currency: str = ""  # of its costs, where the file tells
 
 
 @dataclass(frozen=True)
 class ArmsTable:
-    """All instances of one file.
-
-    Example:
-        >>> import numpy as np
-        >>> from jaxbandits.apps.comparison import ArmsTable, Instance
-        >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
-        >>> ArmsTable("means", (ads,), (), "reward", "cost").instances[0].arms
-        ('a', 'b')
-    """
+    """All instances of one file."""
 
     kind: str  # "means", "counts" or "log"
     instances: tuple[Instance, ...]  # in the order in which they first appear in the file
     notes: tuple[str, ...]  # lines to show: rows left out, arms that cannot be played
     reward_unit: str  # "conversions", or the title of the column
-    cost_unit: str  # the currency of the cells, else "spent" or "cost"
+    cost_unit: (
+        str  # the currency of the cells ("$ or €", if instances differ), else "spent" or "cost"
+    )
     sha256: str | None = None  # of the bytes of the file
     pull_unit: str = "pull"  # in the singular: "click", "session", "row" (of a log)
     path: str | None = None  # of the file
     wide: bool = False  # a log in which row j of every arm is one request, that all were tried on
+
+    @property
+    def result(self) -> str:
+        """One of what is the reward: "conversion", or the title of the column."""
+        return "conversion" if self.reward_unit == "conversions" else self.reward_unit

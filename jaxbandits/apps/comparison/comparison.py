@@ -24,14 +24,13 @@ from jaxbandits.apps.comparison.plan import ComparisonPlan, prepare
 from jaxbandits.constraints import TotalBudget
 from jaxbandits.core import Policy, Status, ticks
 from jaxbandits.simulation import simulate
-from jaxbandits.statistics import dominance, invisible, mean, simultaneous_band
+from jaxbandits.statistics import dominance, invisible, mean
 from jaxbandits.tools import Progress, Table, count_of, door
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,unused-ignore]
     import xarray
 
-FILES = ("regret.png", "table.csv", "run.json")
 # Pull counts that are kept, 4 bytes each: of the first runs only, where there are more
 _MOST_COUNTS = 1 << 27
 
@@ -170,41 +169,12 @@ class Comparison:
             for x in ("difference", "low", "high", "clear")
         }
 
-    def picture(self) -> bytes:
-        """Plot the mean regret against the money spent, with 95 % bands for whole curves."""
-        # Fewer resamples where there are very many runs, which need fewer and make each dearer.
-        table, count, regret = self.plan.table, len(self.plan.table.instances), self.data["regret"]
-        resamples = int(np.clip(2e8 / (count * self.plan.runs), 200, 1000))
-        band = simultaneous_band(regret, over="replicate", resamples=resamples)
-        scope = f"mean of {count} instances, " if count > 1 else ""
-        unit = f" ({table.cost_unit})" if table.cost_unit != "spent" else ""
-        curves = (x.transpose("setting", "mark").values for x in (band.value, band.low, band.high))
-        figure = tools.line_chart(
-            np.asarray(self.plan.spending.shares) * self.plan.spending.budget,
-            list(self.plan.played.labels),
-            list(curves),
-            title=f"{scope}{count_of(self.plan.runs, 'run')} each, 95 % bands for whole curves",
-            across=f"budget spent per instance{unit}",
-            up=f"regret ({table.reward_unit})",
-        )
-        return tools.encoded(figure, "png")
-
-    def csv(self) -> str:
-        """:meth:`table` as CSV; the same bytes for the same plan on the same machine."""
-        rows = self.table()
-        return Table(tuple(rows[0]), [tuple(row.values()) for row in rows]).csv()
-
-    def save(
-        self, folder: str | os.PathLike[str], about: Mapping[str, Any] | None = None
-    ) -> list[Path]:
-        """Write ``regret.png``, ``table.csv`` and ``run.json`` (with ``about``) into a folder."""
-        put_all(folder, {**self.numbers(about), "regret.png": self.picture()})
-        return [Path(folder) / name for name in FILES]
-
     def numbers(self, about: Mapping[str, Any] | None = None) -> dict[str, bytes]:
         """The contents of the files other than the picture; ``about`` goes into ``run.json``."""
         run = json.dumps({**(about or {}), **self.about()}, indent=2) + "\n"
-        return {"run.json": run.encode(), "table.csv": self.csv().encode()}
+        rows = self.table()
+        table = Table(tuple(rows[0]), [tuple(row.values()) for row in rows]).csv()
+        return {"run.json": run.encode(), "table.csv": table.encode()}
 
     def about(self) -> dict[str, Any]:
         """Everything needed to repeat the comparison, for ``run.json``."""
@@ -292,11 +262,10 @@ def compare(
         start: ``"file"``: policies that learn by sums start from the file's counts for each arm
             (as :func:`~jaxbandits.policies.experienced`); ``"nothing"``: they start without data.
         growth: an arm sells at most so many times what it sold in the file, in the time that goes
-            with the money: n_k pulls for S of money there are up to growth · n_k · B / S pulls
-            here. A log has growth times its requests, of all arms together. An arm that is sold out
-            closes for all policies; the regret is against what can be bought. Default 2, for a log
-            1; ``"none"``: no limit. Not for a file of means only, or for a policy that pulls
-            several arms at once.
+            with the money: n_k pulls for S of money are up to growth · n_k · B / S pulls here. A
+            log has growth times its requests, of all arms together. An arm that is sold out closes;
+            the regret is against what can be bought. Default 2, for a log 1; ``"none"``: no limit.
+            Not for means only, or for a policy that pulls several arms at once.
         decide: ``"daily"`` (or as often as the file has rows) or ``"per-click"``: when policies see
             their outcomes (:class:`~jaxbandits.policies.InBatches`). Default: daily if a file of
             counts has days, unless that takes long to simulate.
@@ -333,15 +302,6 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
 
     Raises:
         Interrupted: at Ctrl-C.
-
-    Example:
-        >>> import numpy as np
-        >>> import jaxbandits as jb
-        >>> from jaxbandits.apps.comparison import ArmsTable, Instance, prepare, run_plan
-        >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
-        >>> plan = prepare(ArmsTable("means", (ads,), (), "reward", "cost"), 20.0, jb.policies.OmegaUCB(), runs=8)
-        >>> run_plan(plan).data["reward"].sizes["replicate"]
-        8
     """
     size, settings = plans.block_size(plan), len(plan.played.labels)
     blocks = [range(first, first + size) for first in range(0, plan.runs - size, size)]
@@ -367,7 +327,8 @@ def _simulated(plan: ComparisonPlan, runs: range, bar: Progress) -> dict[str, np
     env_rows = list(np.repeat(rows, len(runs))) if draws_means else rows  # rows of the environment
     arms: Any = plan.worlds.arms(plan.table, runs)
     lanes = [instances[row] for row in env_rows]
-    budgets, supply = plan.spending.scaled_budgets(lanes), plan.spending.supply
+    budgets = plan.spending.budget / np.array([x.cost_bound for x in lanes])
+    supply = plan.spending.supply
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\d+ of \d+ lanes ended")  # counted in the notes
         result = simulate(

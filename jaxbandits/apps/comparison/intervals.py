@@ -12,11 +12,6 @@ from jaxbandits.statistics.estimates import t_quantile
 
 _LEVEL, _LEAST_DAYS = 0.95, 3
 _Z = 1.959963984540054  # the normal law's quantile at 0.975
-WILSON, ROWS, DAYS = (
-    "Wilson's score interval",
-    "Student's t over the rows",
-    "Student's t over the days",
-)
 
 
 def wilson(successes: float, trials: float) -> Estimate:
@@ -77,15 +72,3 @@ def _estimate(instance: Instance, arm: int) -> tuple[Estimate, Estimate, Estimat
         ends = spent / clicks / rate.high, spent / clicks / rate.low if rate.low else math.inf
         per_result = Estimate(per_result.value, *ends, rate.units, ())
     return rate, price, per_result
-
-
-def interval_names(instance: Instance) -> list[str]:
-    """The names of the intervals that :func:`estimates` computes."""
-    evidence = instance.evidence
-    if evidence.clicks is None:
-        return []
-    by_rows = ROWS if instance.log is not None else DAYS
-    counts = [x.clicks.size for x in evidence.daily or ()] or [
-        rewards.size for rewards, _ in instance.log or ()
-    ]
-    return [WILSON] * evidence.whole + [by_rows] * (max(counts, default=0) >= _LEAST_DAYS)

@@ -9,6 +9,8 @@ SIGN = (  # of a currency
     r"(?:[A-Z]{0,3}[$£¥₠-⃀]|kr\.?|zł|Kč|Ft|Rs\.?|AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EUR|GBP|HKD|HUF"
     r"|IDR|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PEN|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|VND|ZAR)"
 )
+NOTHING, UNKNOWN = ("", "-", "--", "–", "—"), ("na", "n/a", "#n/a", "nan", "null", "none")
+YES = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 _BLANK = r"\s\u00a0\u2009\u202f"
 _CELLS = {  # by the decimal sign: currency, sign, whole part with its thousands, rest, power, unit
     decimal: re.compile(

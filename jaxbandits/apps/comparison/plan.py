@@ -106,10 +106,6 @@ class Spending:
         )
         return np.where(solved.x > _NOTHING, solved.x, 0.0) / size
 
-    def scaled_budgets(self, instances: Sequence[Instance]) -> np.ndarray:
-        """The budget divided by each instance's bound of the cost, ``[instance]``."""
-        return self.budget / np.array([instance.cost_bound for instance in instances])
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Worlds:
@@ -192,21 +188,11 @@ def _batched(settings: Settings, size: np.ndarray) -> Settings:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class ComparisonPlan:
-    """A checked comparison, ready for :func:`~jaxbandits.apps.comparison.run_plan`.
+    """A checked comparison of :func:`~jaxbandits.apps.comparison.prepare`, ready for ``run_plan``."""
 
-    Made by :func:`~jaxbandits.apps.comparison.prepare`.
-
-    Attributes:
-        table: the file, with bounds that hold whatever is drawn.
-        worlds: where the policies play.
-        spending: what they may spend.
-        played: the policies.
-        runs: how many are played.
-    """
-
-    table: ArmsTable
-    worlds: Worlds
-    spending: Spending
+    table: ArmsTable  # the file, with bounds that hold whatever is drawn
+    worlds: Worlds  # where the policies play
+    spending: Spending  # what they may spend
     played: Played
     runs: int
 
@@ -327,12 +313,12 @@ def _supply(table: ArmsTable, budget: float, growth: float | str | None, reason:
     """What is for sale, by what the file has sold; no limit if there is a ``reason`` not."""
     if table.kind == "means":
         reason = f"the file does not say how many {table.pull_unit}s there were"
-    if growth == "none" or reason:
-        if growth not in (None, "none"):
-            raise bad("growth", growth, f"left out: {reason}")
-        return Supply(None, "" if growth == "none" else reason)
-    evidence: Any = [instance.evidence for instance in table.instances]
+    if reason and growth not in (None, "none"):
+        raise bad("growth", growth, f"left out: {reason}")
+    evidence: Any = [x.evidence for x in table.instances if table.kind != "means"]
     times = tuple(budget / float(np.sum(x.spent)) for x in evidence)
+    if growth == "none" or reason:
+        return Supply(None, "" if growth == "none" else reason, times=times)
     sold = [float(np.sum(x.clicks)) for x in evidence]
     if table.wide:  # all arms answered each request, and so no money paid for them
         times = (1.0,) * len(sold)

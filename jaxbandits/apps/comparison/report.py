@@ -23,6 +23,7 @@ from jaxbandits.statistics import invisible, mean
 from jaxbandits.tools import Table, count_of, line
 
 _EVERY = 2000  # rows of a table on the page, so that it opens at once
+_FAR = 10  # times the file's money: a budget that is far from what the file tells of
 # --- Markdown
 
 
@@ -44,18 +45,11 @@ def markdown(answer: Answer, rows: int = 12) -> str:
         parts.append(_markdown_table(_arms(answer), rows, "arms.csv"))
     notes = [*_assumptions(plan), *_read(plan), *comparison.notes]
     last = ["## Assumptions and input", "\n".join(f"* {note}" for note in notes)]
-    return _joined([*parts, *_of_settings(comparison, rows), *last])
-
-
-def _of_settings(comparison: Comparison, rows: int) -> list[str]:
-    """The ranking and its limits."""
-    runs = comparison.plan.runs
-    said = (
-        f"± is the 95 % interval of {count_of(runs, 'run')}; clear: the joint interval excludes 0; "
-    )
-    said += invisible(runs, "replicate").removesuffix(".") + "."
-    parts = ["## All settings, ranked", _markdown_table(_ranking(comparison), rows), said]
-    return [*parts, *(f"Warning: {text}." for text in comparison.doubts())]
+    said = f"± is the 95 % interval of {count_of(plan.runs, 'run')}; clear: the joint interval excludes 0; "
+    said += invisible(plan.runs, "replicate").removesuffix(".") + "."
+    ranked = ["## All settings, ranked", _markdown_table(_ranking(comparison), rows), said]
+    doubts = [f"Warning: {text}." for text in comparison.doubts()]
+    return _joined([*parts, *ranked, *doubts, *last])
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -69,9 +63,12 @@ def _in_short(answer: Answer) -> str:
     data, table = answer.data, answer.comparison.plan.table
     count, budget = len(table.instances), answer.comparison.plan.spending.budget
     money = f"with {numerals.money(budget, table.cost_unit, cents=False)} to spend"
-    if count > 1:
-        whole = numerals.money(budget * count, table.cost_unit, cents=False)
-        money += f" in each of {count} instances ({whole} in all)"
+    money += f" in each of {count} instances" * (count > 1)
+    times = answer.comparison.plan.spending.supply.times
+    if max(times, default=0) >= _FAR:
+        money += f" ({_range(times, '.3g')} times the file's money, far beyond what it tells of)"
+    elif count > 1 and len({x.currency for x in table.instances}) == 1:
+        money += f" ({numerals.money(budget * count, table.cost_unit, cents=False)} in all)"
     earned = f"{numerals.amount(data['earned'].values[0])} {table.reward_unit}"
     between, coverage = f"no interval below {FEWEST} runs", data.attrs["coverage"]
     if not math.isnan(coverage):
@@ -84,13 +81,9 @@ def _in_short(answer: Answer) -> str:
 
 def place_of(clear: Sequence[bool]) -> str:
     """``, the most of 3 settings``, and how many of the others are not clearly worse."""
-    unclear = [*clear].count(False)
-    which = f"{unclear} of the others {'is' if unclear == 1 else 'are'} not"
-    if unclear == len(clear):
-        of_all = {1: "the other is not", 2: "neither of the others is"}
-        which = of_all.get(unclear, "none of the others is")
-    but = f", though {which} clearly worse" if unclear else ""
-    return f", the most of {len(clear) + 1} settings{but}" if clear else ""
+    unclear, others = [*clear].count(False), len(clear)
+    but = f" ({unclear} of {count_of(others, 'other')} not clearly worse)" if unclear else ""
+    return f", the most of {others + 1} settings{but}" if others else ""
 
 
 def _than(answer: Answer, row: int) -> str:
@@ -163,24 +156,22 @@ def _signed(share: Any) -> str:
 def _arms(answer: Answer) -> Table:
     """Every arm, most money first in each instance."""
     plan, data = answer.comparison.plan, answer.data
-    table, several, with_mixture = (
-        plan.table,
-        len(data["instance"]) > 1,
-        MIXTURE in data["row"].values,
-    )
-    header = ["instance"] * several + ["arm", "of the money"] + ["mixture"] * with_mixture
-    header += [f"{table.pull_unit}s", table.reward_unit]
-    header += [f"cost per {table.reward_unit.removesuffix('s')}", "best ratio, sure"]
+    table, several, is_mixed = plan.table, len(data["instance"]) > 1, MIXTURE in data["row"].values
+    closes = bool((data["sold_out"] > 0).any())
+    header = ["instance"] * several + ["arm", "of the money"] + ["mixture"] * is_mixed
+    header += [f"{table.pull_unit}s"] + ["sold out in"] * closes
+    header += [table.reward_unit, f"cost per {table.result}", "best ratio, sure"]
     rows = []
     for i, name in enumerate(data["instance"].values.tolist()):
-        share = data["money_share"].values[i]
+        share, unit = data["money_share"].values[i], table.instances[i].currency or table.cost_unit
         for k in np.argsort(-share, kind="stable")[: len(table.instances[i].arms)].tolist():
             at, of = {"instance": i, "arm": k}, data.isel(instance=i, arm=k)
             cost, reward = float(of["cost_in_file"]), float(of["reward_in_file"])
             cells = [str(of["name"].values), _spread(data, "money_share", True, **at)]
-            cells += [f"{float(of['mixture']):.0%}"] * with_mixture
-            cells += [_spread(data, x, **at) for x in ("pulls", "results")]
-            cells += [numerals.money(cost / reward, table.cost_unit) if reward else "–"]
+            cells += [f"{float(of['mixture']):.0%}"] * is_mixed + [_spread(data, "pulls", **at)]
+            cells += [f"{float(of['sold_out']):.0%} of runs"] * closes
+            cells += [_spread(data, "results", **at)]
+            cells += [numerals.money(cost / reward, unit) if reward else "–"]
             cells += [_best_ratio(plan, float(of["best"]))]
             rows.append([name, *cells] if several else cells)
     return Table(header, rows, left=(0, 1) if several else (0,))
@@ -194,7 +185,8 @@ def _instances(answer: Answer) -> Table:
         most, best = (int(np.nanargmax(of[x].values)) for x in ("money_share", "best"))
         names, earned = of["name"].values, _spread(data, "earned_in", row=0, instance=i)
         row = [name, len(plan.table.instances[i].arms), earned, _signed(of["share_in"][1])]
-        row += [names[most], f"{float(of['money_share'][most]):.0%}"]
+        is_out = " (sold out)" if of["sold_out"][most] > 0.5 else ""
+        row += [f"{names[most]}{is_out}", f"{float(of['money_share'][most]):.0%}"]
         rows.append([*row, names[best], _best_ratio(plan, float(of["best"][best]))])
     header = ["instance", "arms", plan.table.reward_unit, f"against {data['row'].values[1]}"]
     return Table(
@@ -232,17 +224,17 @@ def _noise(plan: ComparisonPlan) -> str:
     """What a pull looks like, in a sentence without its full stop."""
     unit, pull, worlds = plan.table.reward_unit, plan.table.pull_unit, plan.worlds
     if plan.table.wide and worlds.noise == "empirical":
-        return f"a {pull} is a row of the file, drawn at random, the same for all arms and policies"
+        return (
+            f"each {pull} is a row of the file, drawn at random, the same for all arms and policies"
+        )
     if worlds.noise == "clicks" and worlds.posterior is not None:
         is_seen = worlds.posterior.cost_cv_from == "days"
         source = "from day to day in the file" if is_seen else "assumed, as counts do not show it"
         spread = min(worlds.posterior.cost_cv, 1 / math.sqrt(3))
-        return f"a {pull} earns one of the {unit} or none, and its cost varies by {spread:.0%} ({source})"
+        return f"each {pull} earns one of the {unit} or none, and its cost varies by {spread:.0%} ({source})"
     if worlds.noise == "empirical":
-        return f"a {pull} is one of the arm's rows, drawn at random with its {unit} and its cost"
-    return (
-        f"a {pull} earns its bound or nothing, and costs its bound or nothing: the largest variance"
-    )
+        return f"each {pull} is one of the arm's rows, drawn at random with its {unit} and its cost"
+    return f"each {pull} earns its bound or nothing, and costs so: the largest variance"
 
 
 def _markdown_table(table: Table, most: int = _EVERY, rest: str = "table.csv") -> str:
@@ -265,17 +257,16 @@ def _markdown_table(table: Table, most: int = _EVERY, rest: str = "table.csv") -
 def _ranking(comparison: Comparison) -> Table:
     unit, cells, ranked = comparison.plan.table.reward_unit, [], comparison.ranking()
     for row in ranked:
-        numbers = [_with_interval(row, name) for name in ("reward", "regret", "pulls")]
-        last = "best" if row["rank"] == 1 else _against_the_best(row)
+        means = (
+            (row[x], row[f"{x}_high"] - row[f"{x}_low"]) for x in ("reward", "regret", "pulls")
+        )
+        ends = (row[f"difference{end}"] for end in ("", "_low", "_high"))
+        clear = "clear" if row["difference_clear"] else "not clear"
+        last = "best" if row["rank"] == 1 else f"{numerals.interval(*ends)}, {clear}"
+        numbers = [numerals.plus_minus(mean, width / 2) for mean, width in means]
         cells.append([row["rank"], row["setting"], *numbers, *[last] * (len(ranked) > 1)])
     header = ("rank", "policy", unit, "regret", "pulls", f"{unit} against rank 1, paired")
     return Table(header[: len(cells[0])], cells, left=(1, 5))
-
-
-def _against_the_best(row: Mapping[str, Any]) -> str:
-    """``−2 (−3 to −1), clear``."""
-    ends = (row[f"difference{end}"] for end in ("", "_low", "_high"))
-    return f"{numerals.interval(*ends)}, {'clear' if row['difference_clear'] else 'not clear'}"
 
 
 def _read(plan: ComparisonPlan) -> list[str]:
@@ -294,15 +285,10 @@ def _read(plan: ComparisonPlan) -> list[str]:
         f"{table.path or 'a table'}: {kinds}"
         + f" ({sizes[0]} to {sizes[-1]} in an instance)" * (count > 1),
         *table.notes,
-        f"a {table.pull_unit} earns {table.reward_unit} (at most {reward}) and costs {table.cost_unit} "
+        f"each {table.pull_unit} earns {table.reward_unit} (at most {reward}) and costs {table.cost_unit} "
         f"(at most {cost}); the budget pays for about {paid}, of which the last one {end}",
         f"{' × '.join(parts)} = {plan.runs * count * len(plan.played.labels):,} runs; seed {plan.worlds.seed}",
     ]
-
-
-def _with_interval(row: Mapping[str, Any], name: str) -> str:
-    """``12.34 ± 0.56``."""
-    return numerals.plus_minus(row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2)
 
 
 def _range(values: Sequence[float], form: str) -> str:
@@ -377,22 +363,6 @@ def _html(block: str) -> str:
     return f'<p class="{kind}">{"<br>".join(lines)}</p>'
 
 
-def answer_files(answer: Answer, command: str = "") -> dict[str, bytes]:
-    """The files by name: a table of the arms, all numbers, the picture and the page."""
-    picture = results_picture(answer)
-    facts = _plain(answer.data.to_dict()) | {"warnings": answer.warnings}
-    of_arms = [str(x) for x, y in answer.data.items() if y.dims == ("instance", "arm")]
-    frame = answer.data[of_arms].to_dataframe().query("name != ''")
-    rows = frame.reset_index().drop(columns="arm").rename(columns={"name": "arm"})
-    columns = ["instance", "arm", *(x for x in of_arms if x != "name")]
-    return {
-        "answer.json": (json.dumps(facts, indent=1) + "\n").encode(),
-        "arms.csv": Table(columns, rows[columns].to_numpy(object).tolist()).csv().encode(),
-        "results.png": picture,
-        "report.html": page_of(markdown(answer, _EVERY), picture, command).encode(),
-    }
-
-
 def _plain(value: Any) -> Any:
     """What JSON can hold: NaN is None."""
     if isinstance(value, dict):
@@ -408,11 +378,22 @@ def write_report(
     command: str = "",
     about: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write the page, picture and tables of an answer and the files of :meth:`Comparison.save`.
+    """Write the page, picture and tables of an answer.
 
     Example:
         >>> from jaxbandits.apps.comparison import answer_of, write_report
         >>> written = write_report(answer_of(found), "results")      # doctest: +SKIP
     """
-    pages = answer_files(answer, command)
-    return [*answer.comparison.save(folder, about), *put_all(folder, pages)]
+    comparison, picture = answer.comparison, results_picture(answer)
+    facts = _plain(answer.data.to_dict()) | {"warnings": answer.warnings}
+    of_arms = [str(x) for x, y in answer.data.items() if y.dims == ("instance", "arm")]
+    frame = answer.data[of_arms].to_dataframe().query("name != ''")
+    rows = frame.reset_index().drop(columns="arm").rename(columns={"name": "arm"})
+    columns = ["instance", "arm", *(x for x in of_arms if x != "name")]
+    files = {
+        "answer.json": (json.dumps(facts, indent=1) + "\n").encode(),
+        "arms.csv": Table(columns, rows[columns].to_numpy(object).tolist()).csv().encode(),
+        "results.png": picture,
+        "report.html": page_of(markdown(answer, _EVERY), picture, command).encode(),
+    }
+    return put_all(folder, comparison.numbers(about) | files)

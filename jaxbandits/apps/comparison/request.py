@@ -24,13 +24,7 @@ _WORDS: Mapping[str, Sequence[str]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Request:
-    """The options of a comparison.
-
-    Example:
-        >>> from jaxbandits.apps.comparison import Request
-        >>> Request(decimal=",").reading["decimal"]
-        ','
-    """
+    """The options of a comparison."""
 
     columns: Mapping[str, str | Sequence[str]] | None = None
     decimal: str | None = None

@@ -34,12 +34,7 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbandits.apps.comparison.arms_table import (
-    ArmsTable,
-    Daily,
-    FloatArray,
-    Instance,
-)
+from jaxbandits.apps.comparison.arms_table import ArmsTable, Daily, FloatArray, Instance
 from jaxbandits.core import Domain, InputError, leaf, pytree, streams, ticks
 from jaxbandits.environments.finite import ClickLaw, FiniteArms, WeightedRowsLaw, drawn_row
 from jaxbandits.environments.table import RequestTable, RowOrder
@@ -403,7 +398,7 @@ def scaled_means(
 
 
 def finite_arms(instances: Sequence[Instance]) -> FiniteArms:
-    """Bernoulli arms of some instances in scaled units, padded to the widest instance.
+    """Bernoulli arms of some instances in scaled units, padded to the widest; of a log only its means.
 
     Raises:
         InputError: a mean too small to be played: a cost that would never spend the budget.
@@ -472,25 +467,20 @@ def run_arms(
         return _log_arms(instances, draws)
     drawn = [(draw.reward, draw.cost) for draw in draws]
     reward, cost, present = scaled_means(instances, means=drawn)
-    worth = np.full(reward.shape, ticks.ONE, np.int32)
-    if noise == "clicks":
-        for i, instance in enumerate(instances):
-            worth[i] = max(int(ticks.from_units(np.array(1 / instance.reward_bound))), 1)
     _refuse(instances, present & (ticks.from_units(cost) < 1), _SMALL.format("cost"))
-    chance = np.minimum(reward / (worth / ticks.ONE), 1.0)
     chance, price = (
-        ticks.from_units(x).astype(np.int32).reshape(-1, *x.shape[2:]) for x in (chance, cost)
+        ticks.from_units(np.minimum(x, 1.0)).astype(np.int32).reshape(-1, *x.shape[2:])
+        for x in (reward, cost)
     )
-    worth, whole = worth.reshape(chance.shape), np.full_like(price, ticks.ONE)
-    expected = np.rint(chance / ticks.ONE * worth).astype(np.int32)
+    whole = np.full_like(price, ticks.ONE)
     # Every click costs its price, which is uniform on mean ± half, at most the bound
     if noise == "clicks":
         half = np.minimum(np.rint(price * spread_of(cost_cv)), ticks.ONE - price).astype(np.int32)
-        law = ClickLaw(chance, worth, whole, price, half)
+        law = ClickLaw(chance, whole, whole, price, half)
     else:
-        law = ClickLaw(chance, worth, price, whole, np.zeros_like(whole))
+        law = ClickLaw(chance, whole, price, whole, np.zeros_like(whole))
     present = present.reshape(chance.shape)
-    return FiniteArms(law=law, mean_reward=expected, mean_cost=price, present=present)
+    return FiniteArms(law=law, mean_reward=chance, mean_cost=price, present=present)
 
 
 def _log_arms(instances: Sequence[Instance], draws: Sequence[DrawnMeans]) -> FiniteArms:

@@ -53,7 +53,7 @@ def test_the_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "two.csv: means, 2 instances, 5 arms" in out
     files = folder / "deep/results"
     assert sorted(path.name for path in files.iterdir()) == sorted(FILES)
-    assert (files / "regret.png").read_bytes().startswith(b"\x89PNG")
+    assert (files / "results.png").read_bytes().startswith(b"\x89PNG")
     rows = list(csv.DictReader((files / "table.csv").read_text().splitlines()))
     assert [row["scope"] for row in rows] == ["overall"] * 3 + ["instance"] * 6
     about = json.loads((files / "run.json").read_text())

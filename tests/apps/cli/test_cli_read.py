@@ -50,3 +50,7 @@ def test_many_instances_and_names_that_write_to_the_terminal(
     assert main(["read", str(tmp_path / "odd.csv")]) == 2
     out, err = capsys.readouterr()
     assert "\x1b" not in out + err and "\\x1b[2J" in err
+    rows = "U,a,10,$5,1\nU,b,10,$6,1\nD,a,10,7 €,1\nD,b,10,8 €,2\n"
+    (tmp_path / "two.csv").write_text("instance,name,clicks,spent,conversions\n" + rows)
+    out = printed(capsys, "read", str(tmp_path / "two.csv"))
+    assert "2   $11.00\n" in out and "3  15.00 €\n" in out and "several currencies" in out

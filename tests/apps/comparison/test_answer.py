@@ -116,13 +116,18 @@ def test_in_short_comes_first_and_the_mixture_is_a_split(answer: Answer, folder:
     row = few.data["row"].values.tolist().index(MIXTURE)
     gain = few.data["earned"].values[0] - few.data["earned"].values[row]
     assert few.data["gain"].values[row] == pytest.approx(gain)
+    plan, pulls = few.comparison.plan, few.comparison.accounts.pulls
+    sold = pulls[list(plan.played.labels).index(few.setting), 0] == plan.spending.supply.stock[0]
+    assert few.data["sold_out"].values[0].tolist() == sold.mean(axis=0).tolist() and sold.any()
+    assert f"| {sold.mean(axis=0).max():.0%} of runs |" in markdown(few)
+    assert "sold out" not in markdown(answer) and "times the file's" not in first
+    object.__setattr__(plan.spending.supply, "times", (326.0,))
+    assert markdown(few).startswith("In short: with $400 to spend (326 times the file's money")
 
 
 def test_the_most_is_said_with_those_that_are_not_clearly_worse(answer: Answer) -> None:
-    said = {(False,): "the other is not", (False, False): "neither of the others is"}
-    said |= {(True, False, True): "1 of the others is not", (False,) * 3: "none of the others is"}
-    for clear, who in said.items():
-        assert place_of(clear).endswith(f"of {len(clear) + 1} settings, though {who} clearly worse")
+    assert place_of([False]) == ", the most of 2 settings (1 of 1 other not clearly worse)"
+    assert place_of([True, False, True]).endswith("(1 of 3 others not clearly worse)")
     assert place_of([]) == "" and place_of([True, True]) == ", the most of 3 settings"
     (other,) = answer.comparison.ranking()[1:]
     assert f"runs){place_of([other['difference_clear']])}; that is" in markdown(answer)
@@ -131,7 +136,7 @@ def test_the_most_is_said_with_those_that_are_not_clearly_worse(answer: Answer) 
 
 def test_the_files_hold_the_dataset_and_the_page_its_markdown(folder: Path, answer: Answer) -> None:
     files = write_report(answer, "deep/out", "jaxbandits compare <b>")
-    assert all(path.stat().st_size for path in files) and len(files) == 7
+    assert all(path.stat().st_size for path in files) and len(files) == 6
     facts = json.loads(Path("deep/out/answer.json").read_text())
     assert facts["data_vars"]["earned"]["data"] == answer.data["earned"].values.tolist()
     assert facts["attrs"]["setting"] == answer.setting

@@ -12,10 +12,9 @@ from scipy import stats
 
 import jaxbandits as jb
 from jaxbandits._engine import setup
-from jaxbandits.apps.comparison import ArmsTable, Evidence, Instance, read_arms, worlds
+from jaxbandits.apps.comparison import ArmsTable, Evidence, Instance, worlds
 from jaxbandits.apps.comparison.arms_table import Daily
 from jaxbandits.apps.comparison.plan import prepare
-from jaxbandits.apps.comparison.worlds import why_no_posterior
 from jaxbandits.core import streams
 from jaxbandits.core.checks import InputError
 from jaxbandits.core.streams import Domain, lane_words
@@ -238,10 +237,3 @@ def test_an_instance_may_come_twice_with_other_runs() -> None:
     assert np.array_equal(task.lanes(np.arange(4)).world_key, addressed)
     with pytest.raises(InputError, match="is given twice; each must be given once"):
         setup.lay_out(OmegaUCB(), arms, budget, replicates=runs[:, :1] * 0, **options)
-
-
-def test_means_are_given_where_nothing_says_how_sure_they_are(tmp_path) -> None:
-    means = tmp_path / "means.csv"
-    means.write_text("name,mean_reward,mean_cost\na,0.2,0.5\nb,0.5,0.9\n")
-    assert "without counts" in str(why_no_posterior(read_arms(means)))
-    assert prepare(means, 20.0, OmegaUCB()).worlds.posterior is None

@@ -17,7 +17,7 @@ from jaxbandits.apps._cli.compare import columns_of
 from jaxbandits.apps._cli.console import main
 from jaxbandits.apps.comparison import ArmsTable, read_arms
 from jaxbandits.core.checks import InputError
-from tests.apps.comparison.exports import EXPORTS, HEAD, TRAPS
+from tests.apps.comparison.exports import EXPORTS, GUESSES, HEAD, TRAPS
 
 SAMPLE = Path(jaxbandits.__file__).parent / "data" / "sample_ads.csv"
 MEANS = "name,mean_reward,mean_cost\n"
@@ -62,13 +62,19 @@ def test_the_question_has_all_columns_and_a_command_that_may_be_corrected(tmp_pa
         read(tmp_path, text)
     message = str(caught.value)
     assert "'Klicks' (1.300, 10, 70); 'Kosten' (650,00 €, 2,50 €, 9,50 €)" in message
-    command = re.search(r"jaxbandits (read \S+ --columns \S+)", message)
-    assert command and main(shlex.split(command[1])) == 0
-    guess = columns_of(shlex.split(command[1])[-1])
-    assert guess == {"name": "Kampagne", "pulls": "Klicks", "reward": "Conv.", "cost": "Kosten"}
+    guess = columns_of(shlex.split(message.split("--columns ")[1])[0])
     assert totals(read(tmp_path, text, columns=guess))["A"] == (1300, 12, 650)
-    with pytest.raises(InputError, match=r"columns: 'cost=Kostn' given; .* 'Kosten' .*cost=…"):
+    with pytest.raises(InputError, match=r"columns: 'cost=Kostn' given; .* 'Kosten' .*cost=Kosten"):
         read(tmp_path, text, columns=guess | {"cost": "Kostn"})
+
+
+@pytest.mark.parametrize(("text", "columns"), GUESSES)
+def test_a_guess_is_read_or_left_open(tmp_path: Path, text: str, columns: str) -> None:
+    with pytest.raises(InputError, match="this is a guess") as caught:
+        read(tmp_path, text, encoding="utf-8")
+    found = re.search(r"jaxbandits (read .*) \(without pulls", str(caught.value))
+    assert found and shlex.split(found[1])[2:] == ["--encoding", "utf-8", "--columns", columns]
+    assert (main(shlex.split(found[1])) == 0) == ("…" not in columns)
 
 
 def test_a_frame_is_read_as_its_file(tmp_path: Path) -> None:
