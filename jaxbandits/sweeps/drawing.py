@@ -1,7 +1,8 @@
-"""The plot of a sweep: how much worse each value of a parameter is than the best."""
+"""The plots of a sweep: how much worse each value is than the best; regret by budget."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +10,11 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from jaxbandits._files import finished, inches_of
+from jaxbandits._numerics.arrays import one_of
 from jaxbandits._plots import BLACK, Picture, is_log, label_grid, nth_look, set_key
 from jaxbandits._tables import in_greek
 from jaxbandits.core.checks import InputError, bad
+from jaxbandits.result import at_ends, join_settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +30,23 @@ class SweepPlots:
 
     def __init__(self, result: SweepResult):
         self._result = result
+
+    def regret(self, environment: str | None = None, **options: Any) -> Figure:
+        """Plot mean regret at the end by budget; by share of the clock if there is one budget.
+
+        Args:
+            environment: its name; None: the only one there is.
+            **options: as in ``result.plot.regret``; intervals are over ``Sweep.over``. Settings are
+                labelled as in ``data["setting"]``.
+        """
+        found, worlds = self._result, list(self._result.plan.environments)
+        place = worlds[0] if environment is None and len(worlds) == 1 else environment
+        one_of("environment", place, worlds)
+        data, cells = found.data, [cell for cell in found.cells() if cell[0] == place]
+        ends = [join_settings([found.results[x, *cell] for x in found.policies]) for cell in cells]
+        result = at_ends(ends, data["budget"].values.tolist()) if len(ends) > 1 else ends[0]
+        labelled = dataclasses.replace(result, settings=tuple(data["setting"].values.tolist()))
+        return labelled.plot.regret(**{"over": found.plan.spec.over} | options)
 
     def sensitivity(
         self,
@@ -59,7 +79,7 @@ class SweepPlots:
             ...     constraint=jb.TotalBudget(20.0, last_pull="counts")))
             >>> figure = sweep.plot.sensitivity(width="column")
             >>> figure.get_size_inches()[0].item(), figure.axes[0].get_xlabel()
-            (3.25, 'ρ, log scale')
+            (3.25, 'ρ of OmegaUCB, log scale')
         """
         found, inches = self._result, inches_of(width) or 12.0
         swept = {policy: found.parameters(policy) for policy in found.policies}
@@ -125,7 +145,8 @@ def draw_case(
     at_budget = f", budget {budgets[budget]:,.6g}" if budgets.size > 1 else ""
     level = f"{float(best.regret.value[best.best]):,.4g}"
     axis.set_title(f"{environment}{at_budget}: least regret {level}", fontsize=9)
-    axis.set_xlabel(in_greek(name), fontsize=9)
+    of = f" of {policies[0]}" if len(policies) == 1 else ""
+    axis.set_xlabel(f"{in_greek(name)}{of}".replace("$", r"\$"), fontsize=9)
     axis.set_xscale("log" if log else "linear")
     axis.grid(alpha=0.3, linewidth=0.6)
     axis.spines[["top", "right"]].set_visible(False)
