@@ -36,9 +36,14 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
+def ink() -> str:
+    """The colour of text and axes: black, or what a dark style has."""
+    return str(mpl.rcParams["text.color"])
+
+
 def nth_look(number: int) -> tuple[str, str, Any]:
     """Colour, marker and dashes of a plot's n-th curve, n from 0."""
-    return COLOURS[number % 7], MARKERS[number % 8], DASHES[number % 5]
+    return (*COLOURS[:6], ink())[number % 7], MARKERS[number % 8], DASHES[number % 5]
 
 
 class Picture(Figure):
@@ -104,9 +109,8 @@ def resized(figure: Figure, width: float) -> Figure:
     grids = [(axes, grid) for axes in figure.axes if (grid := axes.get_gridspec()) is not None]
     room = {figure._suptitle: width}  # type: ignore[attr-defined]
     share = {axes: len(axes.get_subplotspec().colspan) / grid.ncols for axes, grid in grids}  # type: ignore[union-attr]
-    room |= {
-        x: width * share[axes] - 0.5 for axes, _ in grids for x in (axes.title, axes.xaxis.label)
-    }
+    room |= {axes.title: width * share[axes] - 0.5 for axes, _ in grids}
+    room |= {axes.xaxis.label: width * share[axes] - 0.5 for axes, _ in grids}
     room |= {axes.yaxis.label: tall / grid.nrows - 0.5 for axes, grid in grids}
     for text in figure.findobj(Text):
         if text in room and text.get_text():

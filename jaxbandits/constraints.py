@@ -120,8 +120,7 @@ class BudgetAndHorizon(Constraint):
     last_pull: str = static()
     rounds: ArrayLike = leaf(integer=True)
     resources: int | None = static(default=None)  # set by prepare
-    # Set by prepare where a run has several ends: the clock's units for one of each, f32[d], or
-    # [d + 1] with rounds.
+    # Set by prepare where a run has several ends: the clock's units for one of each, f32[end]
     pace: ArrayLike = leaf(default=None)
 
     ends_with: ClassVar[Status] = Status.EXHAUSTED

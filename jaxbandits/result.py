@@ -566,10 +566,7 @@ def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
 def at_ends(results: Sequence[Result], budgets: Sequence[float]) -> Result:
     """The ends of runs with several budgets as one result, with budgets in place of marks."""
     parts = [_with_benchmark(x).ledger for x in results]
-    ends = {
-        name: np.concatenate([part[name][:, :, :, -1:] for part in parts], axis=3)
-        for name in parts[0]
-    }
+    ends = {x: np.concatenate([part[x][:, :, :, -1:] for part in parts], axis=3) for x in parts[0]}
     about = dataclasses.replace(results[-1].about, clock="budget")
     return dataclasses.replace(results[-1], ledger=ends, marks=tuple(budgets), about=about)
 

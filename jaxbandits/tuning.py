@@ -200,7 +200,7 @@ class Tuned:
         axes = figure.subplots(*shape, squeeze=False).reshape(-1, 2)
         rivals = [("start", self.start, "o", _plots.BLUE, self.over_start)]
         if self.best is not None and self.over_best is not None:
-            rivals.append(("best of the grid", self.best, "s", _plots.BLACK, self.over_best))
+            rivals.append(("best of the grid", self.best, "s", _plots.ink(), self.over_best))
         for i, (name, tuned) in enumerate(self.tuned.items()):
             left_axes, right_axes = axes[i]
             left_axes.plot(self.path[:, i], color=_plots.GREY, marker="o", markersize=3)

@@ -512,9 +512,8 @@ def _by_arm(frame: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
     names = list(frame.columns)
     costs = [name for name in names if re.fullmatch(r"cost(_\d+)?", str(name))]
     if missing := {"arm", "reward", *(costs or ["cost"])}.difference(names):
-        raise bad(
-            "logs", f"columns {', '.join(map(str, names))}", f"with {', '.join(sorted(missing))}"
-        )
+        has, must = (", ".join(map(str, x)) for x in (names, sorted(missing)))
+        raise bad("logs", f"columns {has}", f"with {must}")
     arm, reward, *cost = (np.asarray(frame[name]) for name in ("arm", "reward", *costs))
     instance = np.asarray(frame["instance"]) if "instance" in names else np.zeros(len(arm))
     paid = cost[0] if costs == ["cost"] else np.stack(cost, axis=1)

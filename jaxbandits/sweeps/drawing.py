@@ -6,12 +6,13 @@ import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.lines import Line2D
 
 from jaxbandits._files import finished, inches_of
 from jaxbandits._numerics.arrays import one_of
-from jaxbandits._plots import BLACK, Picture, is_log, label_grid, nth_look, set_key
+from jaxbandits._plots import Picture, ink, is_log, label_grid, nth_look, set_key
 from jaxbandits._tables import in_greek
 from jaxbandits.core.checks import InputError, bad
 from jaxbandits.result import at_ends, join_settings
@@ -108,9 +109,9 @@ class SweepPlots:
         figure.supylabel("regret above the best (reward)", fontsize=10)
         looks = map(nth_look, range(len(policies) if len(policies) > 1 else 0))
         keys = [Line2D([], [], color=c, linestyle=dash, marker=m, ms=4.5) for c, m, dash in looks]
-        dots: dict[str, Any] = {"color": BLACK, "linestyle": "none"}
+        dots: dict[str, Any] = {"color": ink(), "linestyle": "none"}
         keys.append(Line2D([], [], marker="*", ms=9, **dots))
-        fills = BLACK, "white"
+        fills = ink(), mpl.rcParams["axes.facecolor"]
         keys += [Line2D([], [], marker="o", ms=4.5, markerfacecolor=x, **dots) for x in fills]
         labels = [policy.replace("$", r"\$") for policy in policies] * (len(policies) > 1)
         set_key(figure, keys, [*labels, *_MARKS])
@@ -136,11 +137,11 @@ def draw_case(
         bars: dict[str, Any] = {"fmt": "none", "elinewidth": 0.9, "capsize": 2}
         axis.errorbar(x, middle, [middle - low, high - middle], color=colour, **bars)
         look = {"color": colour, "linestyle": "none", "marker": marker, "markersize": 4.5}
-        axis.plot(x[worse], middle[worse], markerfacecolor="white", **look)
+        axis.plot(x[worse], middle[worse], markerfacecolor=mpl.rcParams["axes.facecolor"], **look)
         axis.plot(x[~worse], middle[~worse], **look)
-        look |= {"marker": "*", "markersize": 11, "markeredgecolor": BLACK, "zorder": 3}
+        look |= {"marker": "*", "markersize": 11, "markeredgecolor": ink(), "zorder": 3}
         axis.plot(x[curve.best], middle[curve.best], **look)
-    axis.axhline(0, color=BLACK, linewidth=0.8, zorder=1)
+    axis.axhline(0, color=ink(), linewidth=0.8, zorder=1)
     (environment, budget), budgets = cell, found.data["budget"].values
     at_budget = f", budget {budgets[budget]:,.6g}" if budgets.size > 1 else ""
     level = f"{float(best.regret.value[best.best]):,.4g}"
