@@ -145,7 +145,8 @@ class BudgetAndHorizon(Constraint):
         return self._first(self.budget)
 
     def ended(self, ledger: Ledger) -> jax.Array:
-        spent = jnp.any(ticks.reached(ledger.spent, self.budget))
+        spent = ticks.reached(ledger.spent, self.budget)
+        spent = spent if self.resources is None else jnp.any(spent)
         return spent if self.rounds is None else spent | (ledger.rounds >= self.rounds)
 
     def view(self, ledger: Ledger) -> Total | None:
@@ -168,11 +169,13 @@ class BudgetAndHorizon(Constraint):
         """Money spent; with several ends the largest used share of any, see the class."""
         if self.pace is None:
             return self._first(ledger.spent)
-        used = ticks.to_float(ledger.spent)
-        if self.rounds is not None:
-            used = jnp.append(used, ledger.rounds.astype(jnp.float32))
+        used, rounds = ticks.to_float(ledger.spent), ledger.rounds.astype(jnp.float32)
         # Products alone, of which float32 makes the same bits in every program.
-        share = jnp.max(used * self.pace)
+        if self.resources is None:
+            share = jnp.maximum(used, rounds * self.pace[1])  # of many ledgers at once, too
+        else:
+            used = used if self.rounds is None else jnp.append(used, rounds)
+            share = jnp.max(used * self.pace)
         whole = jnp.floor(share)
         part = ((share - whole) * np.float32(ticks.ONE)).astype(jnp.int32)
         # Rounding must not end a run, nor leave one before its end.

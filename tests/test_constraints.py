@@ -132,7 +132,7 @@ def test_money_and_rounds_with_one_cost_are_those_of_a_vector_of_length_1():
         jb.simulate(jb.policies.OmegaUCB(), arms, both, **options, engine=engine)
         for engine in ("leap", "scan")
     )
-    jb.testing.assert_same_results(leap, scan)
+    jb.testing.assert_same_results(leap, scan, "leap and scan")
 
 
 @pytest.mark.integration
