@@ -142,7 +142,7 @@ def short_names(names: Sequence[str]) -> list[str]:
         >>> short_names(["OmegaUCB(rho=0.0345028)", "OmegaUCB(rho=1)", "MUCB(alpha=0.0625)"])
         ['OmegaUCB, ρ = 0.0345', 'OmegaUCB, ρ = 1', 'MUCB']
     """
-    parts = [re.fullmatch(r"(\w+)\(([^()]+=[^()]+)\)", name) for name in names]
+    parts = [re.fullmatch(r"(\w+)[( ](\w+=[^()]+?)\)?", name) for name in names]
     fields = [dict(x.split("=", 1) for x in part[2].split(", ")) if part else {} for part in parts]
     firsts = [part[1] if part else name for part, name in zip(parts, names, strict=True)]
     labels = []

@@ -208,7 +208,7 @@ class Tuned:
             left_axes.set(xlabel=f"step of {self.estimator}", ylabel=in_greek(name), yscale="log")
             _plots.plain_numbers(left_axes.yaxis)
             left_axes.xaxis.get_major_locator().set_params(integer=True)
-            above = "regret above the tuned value's (reward)"
+            above = "regret above the\ntuned value's (reward)"
             right_axes.set(xlabel=in_greek(name), ylabel=above, xscale="log")
             for label, at, marker, colour, gain in rivals:
                 ends = [[gain.value - gain.low], [gain.high - gain.value]]

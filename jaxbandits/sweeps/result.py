@@ -42,9 +42,7 @@ _NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class SweepResult(Shown):
-    """The result of a sweep, with the accounts of all its runs.
-
-    To open one that was saved, call ``jb.sweep(spec, folder)`` again: nothing is simulated.
+    """All accounts of a sweep; to open a saved one, call ``jb.sweep(spec, folder)`` again.
 
     Attributes:
         results: for each policy, environment and index of the budget what

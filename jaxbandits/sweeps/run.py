@@ -106,8 +106,7 @@ def sweep(
         notice(f"dashboard: {link}")
     dispatch = functools.partial(Dispatch, plan, executor, workers, notice)
     if folder is None:
-        contents: dict[int, bytes] = {}
-        notes: list[dict[str, Any]] = []
+        contents, notes = dict[int, bytes](), list[dict[str, Any]]()
 
         def noted(event: str, **values: Any) -> None:
             notes.append({"time": time.time(), "event": event, **values})

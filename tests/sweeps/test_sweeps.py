@@ -151,7 +151,7 @@ def test_regret_is_drawn_by_budget(done):
     axes = done[1].plot.regret("two").axes[0]
     ends = done[1].data["regret"].sel(environment="two").isel(instance=slice(2), mark=-1, setting=1)
     line = axes.get_lines()[1]
-    assert line.get_label() == "OmegaUCB ρ=0.25" and axes.get_xlabel() == "budget"
+    assert line.get_label() == "OmegaUCB, ρ = 0.25" and axes.get_xlabel() == "budget"
     assert line.get_xdata().tolist() == [0.0, 4.0, 16.0]
     means = ends.mean(["instance", "replicate"]).values
     np.testing.assert_allclose(line.get_ydata()[1:], means, atol=1e-6)
