@@ -130,7 +130,7 @@ def resized(figure: Figure, width: float) -> Figure:
 def _wrapped(text: str, width: int) -> str:
     """Lines of at most so many letters; what stands in parentheses stays together."""
     whole = re.sub(r"\([^()]*\)", lambda part: re.sub(r"\s", "\u00a0", part[0]), text)
-    return textwrap.fill(whole, width)
+    return textwrap.fill(whole, width).replace("\u00a0", " ")
 
 
 def short_names(names: Sequence[str]) -> list[str]:

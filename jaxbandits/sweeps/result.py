@@ -216,7 +216,7 @@ class SweepResult(Shown):
 
 
 def gather(
-    plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]], facts: Mapping[str, Any]
+    plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]], facts: dict[str, Any]
 ) -> SweepResult:
     """Results by unit; ``get(number)``: a block's accounts; ``facts``: of the ``About`` of all."""
     accounts: dict[str, dict[str, np.ndarray]] = {unit.name: {} for unit in plan.units}
