@@ -14,6 +14,7 @@ from .apps import live as live
 from .apps.citing import cite as cite
 from .apps.comparison.comparison import compare as compare
 from .constraints import AverageCost as AverageCost
+from .constraints import BudgetAndHorizon as BudgetAndHorizon
 from .constraints import Horizon as Horizon
 from .constraints import Renewing as Renewing
 from .constraints import TotalBudget as TotalBudget

@@ -36,9 +36,14 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
+def ink() -> str:
+    """The colour of text and axes: black, or what a dark style has."""
+    return str(mpl.rcParams["text.color"])
+
+
 def nth_look(number: int) -> tuple[str, str, Any]:
     """Colour, marker and dashes of a plot's n-th curve, n from 0."""
-    return COLOURS[number % 7], MARKERS[number % 8], DASHES[number % 5]
+    return (*COLOURS[:6], ink())[number % 7], MARKERS[number % 8], DASHES[number % 5]
 
 
 class Picture(Figure):
@@ -105,11 +110,12 @@ def resized(figure: Figure, width: float) -> Figure:
     room = {figure._suptitle: width}  # type: ignore[attr-defined]
     share = {axes: len(axes.get_subplotspec().colspan) / grid.ncols for axes, grid in grids}  # type: ignore[union-attr]
     room |= {axes.title: width * share[axes] - 0.5 for axes, _ in grids}
+    room |= {axes.xaxis.label: width * share[axes] - 0.5 for axes, _ in grids}
     room |= {axes.yaxis.label: tall / grid.nrows - 0.5 for axes, grid in grids}
     for text in figure.findobj(Text):
         if text in room and text.get_text():
             # Inches: a letter of 8 points
-            text.set_text(textwrap.fill(text.get_text(), int(room[text] / 0.062)))
+            text.set_text(_wrapped(text.get_text(), int(room[text] / 0.062)))
         text.set_fontsize(8)
     keys: list[Any] = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
     for text in (text for legend in keys for text in legend.get_texts()):
@@ -121,22 +127,28 @@ def resized(figure: Figure, width: float) -> Figure:
     return figure
 
 
+def _wrapped(text: str, width: int) -> str:
+    """Lines of at most so many letters; what stands in parentheses stays together."""
+    whole = re.sub(r"\([^()]*\)", lambda part: re.sub(r"\s", "\u00a0", part[0]), text)
+    return textwrap.fill(whole, width).replace("\u00a0", " ")
+
+
 def short_names(names: Sequence[str]) -> list[str]:
     """Short legend labels: for each policy only the parameters in which its settings differ.
 
-    Numbers have three digits if these tell the settings apart.
+    Numbers have three digits if these tell the settings apart. A single setting has all of its own.
 
     Example:
         >>> short_names(["OmegaUCB(rho=0.0345028)", "OmegaUCB(rho=1)", "MUCB(alpha=0.0625)"])
         ['OmegaUCB, ρ = 0.0345', 'OmegaUCB, ρ = 1', 'MUCB']
     """
-    parts = [re.fullmatch(r"(\w+)\(([^()]+=[^()]+)\)", name) for name in names]
+    parts = [re.fullmatch(r"(\w+)[( ](\w+=[^()]+?)\)?", name) for name in names]
     fields = [dict(x.split("=", 1) for x in part[2].split(", ")) if part else {} for part in parts]
     firsts = [part[1] if part else name for part, name in zip(parts, names, strict=True)]
     labels = []
     for first, of in zip(firsts, fields, strict=True):
         mine = [x for other, x in zip(firsts, fields, strict=True) if other == first]
-        apart = [name for name, value in of.items() if any(x.get(name) != value for x in mine)]
+        apart = [x for x in of if len(names) == 1 or any(other.get(x) != of[x] for other in mine)]
         labels.append(", ".join([first, *(f"{name} = {_rounded(of[name])}" for name in apart)]))
     return [in_greek(x) for x in (labels if len(set(labels)) == len(set(names)) else names)]
 
@@ -226,7 +238,7 @@ def line_chart(
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
     # Letters, half as wide as high
     room = figure.get_size_inches()[0] * 72 / mpl.rcParams["font.size"]
-    axes.set_title(textwrap.fill(_plain(title), int(1.9 * room)), fontsize=10 if is_new else None)
+    axes.set_title(_wrapped(_plain(title), int(1.9 * room)), fontsize=10 if is_new else None)
     axes.set_xlabel(_plain(across))
     axes.set_ylabel(_plain(up))
     axes.set_xlim(0, x[-1] * 1.01)

@@ -171,7 +171,7 @@ class Provenance(dict[str, Any]):
         sources = dict(sorted(item for setting in self["sources"] for item in setting.items()))
         rows = {
             "Software": f"jaxbandits {self['jaxbandits']}{code}; {', '.join(names)}",
-            "Machine": ", ".join(filter(None, [*machine, seconds])),
+            "Machine": ", ".join(filter(None, [*machine, self["when"], seconds])),
             "Settings": "; ".join(settings),
             "World": f"{world}; digest of its numbers {self['instances_digest'][:16]}",
             "Constraint": limit,

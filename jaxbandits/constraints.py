@@ -96,56 +96,31 @@ def _whole_rounds(value: Any, environment: Environment) -> np.ndarray:
 
 
 @pytree
-class TotalBudget(Constraint):
-    """A total budget: runs end when it is spent; the clock is money, the regret is budgeted regret.
+class BudgetAndHorizon(Constraint):
+    """A budget and a horizon where a cost is one number: runs end when either is used up.
 
-    A lane ends as soon as spent ≥ B. The pull that exceeds the budget *counts* with its reward (the
-    rule of Heyden et al., KDD 2024) or *forfeits* it (B-Zoom; RCB): then no more than the budget is
-    ever paid, and its expected cost is charged to the regret.
-
-    With d resources a lane ends when the first of them is spent. ``rounds`` makes time one more
-    resource: a round uses one of T, none is left after T rounds, and the view tells the rounds that
-    are left after what is left of the others, ``[d + 1]``.
-
-    A run with several ends has for its clock the largest share that is used of any of them, in
-    units of resource 0 (s of its budget),
-
-    .. math:: s = \\max(n/T,\\; \\max_j \\text{spent}_j / B_j),
-
-    which is 1 at every end, and only there. The regret is s times the fluid optimum (``best_rate``
-    times the budget of resource 0) minus the reward: in the end that of bandits with knapsacks.
+    The clock is the larger of the used shares of money and rounds, in units of money, and the
+    benchmark the linear program, both as in :class:`TotalBudget` with ``rounds``. The view tells
+    the money that is left. An index policy such as ω-UCB finds the best reward per cost; where the
+    optimum is a mixture of arms, its regret grows linearly.
 
     Args:
-        budget: B > 0 in cost units, scalar or ``[instance]``; rounded down to whole ticks of 2⁻²⁴,
-            or in the ticks of prices that never vary, where these and B are whole multiples of a
-            cent, say, or B is k times a price: then a run ends as sums of decimals do. With d
-            resources ``[d]`` or ``[instance, d]``, each in its own units.
-        last_pull: ``"counts"`` or ``"forfeits"``. Required: the papers differ.
-        rounds: T ≥ 1, scalar or ``[instance]``; None (default): no horizon. Only where costs are a
-            vector, if need be of one resource (``mean_cost`` of shape ``[instance, K, 1]``).
-
-    Raises:
-        InputError: at :func:`~jaxbandits.simulate`, for a budget that is not finite, not above 0 or
-            above 2³⁰, another ``last_pull``, or ``rounds`` that are no whole number from 1 to 2³⁰
-            or stand beside one scalar cost.
+        budget, last_pull, rounds: as in :class:`TotalBudget`.
 
     Example:
-        Money for 40 pulls, tokens for 500 and 60 rounds: the money is gone first.
-
         >>> import jax
         >>> import jaxbandits as jb
-        >>> world = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[[1.0, 0.1], [1.0, 0.2]]])
-        >>> limit = jb.TotalBudget([40.0, 100.0], last_pull="counts", rounds=60)
-        >>> jb.simulate(jb.policies.FixedSplit([1.0, 1.0]), world, limit, key=jax.random.key(0), marks=1).rounds.item()
-        40
+        >>> arms = jb.environments.FiniteArms.bernoulli([[0.6, 0.4]], [[0.5, 0.2]])
+        >>> limit = jb.BudgetAndHorizon(40.0, last_pull="counts", rounds=60)
+        >>> jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=jax.random.key(0), marks=1).rounds.item()
+        60
     """
 
     budget: ArrayLike = leaf()
     last_pull: str = static()
-    rounds: ArrayLike = leaf(default=None, integer=True)
+    rounds: ArrayLike = leaf(integer=True)
     resources: int | None = static(default=None)  # set by prepare
-    # Set by prepare where a run has several ends: the clock's units for one of each, f32[d], or
-    # [d + 1] with rounds.
+    # Set by prepare where a run has several ends: the clock's units for one of each, f32[end]
     pace: ArrayLike = leaf(default=None)
 
     ends_with: ClassVar[Status] = Status.EXHAUSTED
@@ -156,15 +131,10 @@ class TotalBudget(Constraint):
         one_of("last_pull", self.last_pull, LAST_PULLS)
         whole = _money("budget", self.budget, environment, lowest=self.last_pull == "counts")
         rounds = None if self.rounds is None else _whole_rounds(self.rounds, environment)
-        if rounds is not None and environment.resources is None:
-            must = "left out where a cost is one number; for rounds and money: mean_cost[..., None], budget=[B]"
-            raise bad("rounds", int(rounds.flat[0]), must)
-        pace = None
-        if environment.resources is not None and environment.resources + (rounds is not None) > 1:
-            ends = ticks.to_units(whole)
-            if rounds is not None:
-                ends = np.append(ends, rounds[:, None], axis=1)
-            pace = (ends[:, :1] / ends).astype(np.float32)
+        ends = ticks.to_units(whole).reshape(len(whole), -1)
+        if rounds is not None:
+            ends = np.append(ends, rounds[:, None], axis=1)
+        pace = (ends[:, :1] / ends).astype(np.float32) if ends.shape[1] > 1 else None
         limits: dict[str, Any] = {"budget": ticks.split(whole), "rounds": rounds, "pace": pace}
         return dataclasses.replace(self, resources=environment.resources, **limits)
 
@@ -175,13 +145,14 @@ class TotalBudget(Constraint):
         return self._first(self.budget)
 
     def ended(self, ledger: Ledger) -> jax.Array:
-        spent = jnp.any(ticks.reached(ledger.spent, self.budget))
+        spent = ticks.reached(ledger.spent, self.budget)
+        spent = spent if self.resources is None else jnp.any(spent)
         return spent if self.rounds is None else spent | (ledger.rounds >= self.rounds)
 
     def view(self, ledger: Ledger) -> Total | None:
-        """Money left (a total, at least 0), and rounds left if their number is limited."""
+        """Money left (a total, at least 0); of vectors also rounds left, if they are limited."""
         money = ticks.minus(self.budget, ticks.smaller(ledger.spent, self.budget))
-        if self.rounds is None:
+        if self.rounds is None or self.resources is None:
             return money
         rounds = ticks.count(jnp.asarray(self.rounds - ledger.rounds))
         return jax.tree.map(jnp.append, money, rounds)
@@ -198,11 +169,13 @@ class TotalBudget(Constraint):
         """Money spent; with several ends the largest used share of any, see the class."""
         if self.pace is None:
             return self._first(ledger.spent)
-        used = ticks.to_float(ledger.spent)
-        if self.rounds is not None:
-            used = jnp.append(used, ledger.rounds.astype(jnp.float32))
+        used, rounds = ticks.to_float(ledger.spent), ledger.rounds.astype(jnp.float32)
         # Products alone, of which float32 makes the same bits in every program.
-        share = jnp.max(used * self.pace)
+        if self.resources is None:
+            share = jnp.maximum(used, rounds * self.pace[1])  # of many ledgers at once, too
+        else:
+            used = used if self.rounds is None else jnp.append(used, rounds)
+            share = jnp.max(used * self.pace)
         whole = jnp.floor(share)
         part = ((share - whole) * np.float32(ticks.ONE)).astype(jnp.int32)
         # Rounding must not end a run, nor leave one before its end.
@@ -223,12 +196,62 @@ class TotalBudget(Constraint):
         With d resources, the value of the fluid LP (max Σ n_k μ^r_k with Σ n_k μ^c_kj ≤ B_j, and Σ
         n_k ≤ T where there is a horizon) per unit of resource 0.
         """
-        if self.resources is not None:
+        if self.resources is not None or self.rounds is not None:
             budget = ticks.to_units(ticks.join(self.budget))
             rounds = None if self.rounds is None else np.asarray(self.rounds, np.float64)
-            return knapsack_lp.fluid_values(reward, cost, budget, rounds) / budget[:, 0]
+            value = knapsack_lp.fluid_values(reward, cost, budget, rounds)
+            return value / budget.reshape(len(budget), -1)[:, 0]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.nanmax(np.where(cost > 0, reward / cost, np.nan), axis=-1)
+
+
+@pytree
+class TotalBudget(BudgetAndHorizon):
+    """A total budget: runs end when it is spent; the clock is money, the regret is budgeted regret.
+
+    A lane ends as soon as spent ≥ B. The pull that exceeds the budget *counts* with its reward (the
+    rule of Heyden et al., KDD 2024) or *forfeits* it (B-Zoom; RCB): then no more than the budget is
+    ever paid, and its expected cost is charged to the regret.
+
+    With d resources a lane ends when the first of them is spent. ``rounds`` makes time one more
+    resource: a round uses one of T, none is left after T rounds, and the view tells the rounds that
+    are left after what is left of the others, ``[d + 1]``.
+
+    A run with several ends has for its clock the largest share that is used of any of them, in
+    units of resource 0 (s of its budget),
+
+    .. math:: s = \\max(n/T,\\; \\max_j \\text{spent}_j / B_j),
+
+    which is 1 at every end, and only there. The regret is s times the fluid optimum (``best_rate``
+    times the budget of resource 0) minus the reward: in the end that of bandits with knapsacks.
+
+    Args:
+        budget: B in (0, 2³⁰] in cost units, scalar or ``[instance]``; rounded down to whole ticks of 2⁻²⁴,
+            or in the ticks of prices that never vary, where these and B are whole multiples of a
+            cent, say, or B is k times a price: then a run ends as sums of decimals do. With d
+            resources ``[d]`` or ``[instance, d]``, each in its own units.
+        last_pull: ``"counts"`` or ``"forfeits"``. Required: the papers differ.
+        rounds: T in 1 … 2³⁰, scalar or ``[instance]``; None (default): no horizon. Only where costs
+            are a vector; for a cost that is one number see :class:`BudgetAndHorizon`.
+
+    Example:
+        Money for 40 pulls, tokens for 500 and 60 rounds: the money is gone first.
+
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> world = jb.environments.FiniteArms.bernoulli([[0.5, 0.4]], [[[1.0, 0.1], [1.0, 0.2]]])
+        >>> limit = jb.TotalBudget([40.0, 100.0], last_pull="counts", rounds=60)
+        >>> jb.simulate(jb.policies.FixedSplit([1.0, 1.0]), world, limit, key=jax.random.key(0), marks=1).rounds.item()
+        40
+    """
+
+    rounds: ArrayLike = leaf(default=None, integer=True)
+
+    def prepare(self, environment: Environment) -> Constraint:
+        if self.rounds is not None and environment.resources is None:
+            must = "left out where a cost is one number: BudgetAndHorizon limits money and rounds"
+            raise bad("rounds", self.rounds, must)
+        return super().prepare(environment)
 
 
 class _RoundClock(Constraint):
@@ -594,12 +617,12 @@ def a_round(constraint: Constraint) -> Pace | None:
         spend = ticks.to_units(ticks.join(constraint.grants)) / ends
     if spend is not None:
         return Pace(spend, np.ones(len(spend)))
-    if isinstance(constraint, TotalBudget):
+    if isinstance(constraint, BudgetAndHorizon):
         budget = ticks.to_units(ticks.join(constraint.budget))
         if constraint.rounds is None:
             one_cost = constraint.resources in (None, 1)
             return Pace(None, np.ones(len(budget))) if one_cost else None
-        budget = budget / np.asarray(constraint.rounds)[:, None]
+        budget = budget.reshape(len(budget), -1) / np.asarray(constraint.rounds)[:, None]
         return Pace(budget, budget[:, 0])
     return None
 

@@ -17,7 +17,7 @@ from jaxbandits._numerics.arrays import one_of
 from jaxbandits._provenance import Provenance
 from jaxbandits._tables import Shown, Table, count_of, span
 from jaxbandits.core import ticks
-from jaxbandits.core.checks import InputError, bad, quoted
+from jaxbandits.core.checks import InputError, bad, quoted, refuse
 from jaxbandits.core.fingerprint import digest, digest_of_arrays
 from jaxbandits.core.protocol import Status
 from jaxbandits.statistics.estimates import PAIRED_BY, mean
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 AXES = ("setting", "instance", "replicate", "mark")
+UTC = "%Y-%m-%dT%H:%M:%SZ"
 _FORMAT = 1
 _LABELS = ("settings", "instances", "replicates", "marks")
 _ACCOUNTS = ("rounds", "reward", "spent", "expected_reward", "clock", "expected_clock")
@@ -58,8 +59,9 @@ class About:
         jaxbandits, python, jax, jaxlib, numpy: versions.
         code: SHA-256 of this package's source files: two checkouts may bear the same version.
         device, processor: the device's kind, and the name of the machine's processor.
-        seconds: of the call of :func:`~jaxbandits.simulate`, with compilation; 0.0 where it was
-            played in parts.
+        seconds: of the call of :func:`~jaxbandits.simulate`, with compilation; of a sweep those of
+            all its runs; 0.0 where it was played in parts.
+        when: the time, UTC, at which that began.
         instances_digest: of the environment's numbers.
         made_by: the call by which a function of this package made the environment, such as
             ``random_bernoulli(…)``.
@@ -88,6 +90,7 @@ class About:
     device: str = ""
     processor: str = dataclasses.field(default="", compare=False)
     seconds: float = dataclasses.field(default=0.0, compare=False)
+    when: str = dataclasses.field(default="", compare=False)
     instances_digest: str = ""
     made_by: str = ""
     classes: tuple[Sequence[str], ...] = ()
@@ -234,13 +237,8 @@ class Result(Shown):
             >>> import jax
             >>> import jaxbandits as jb
             >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-            >>> def play(engine):
-            ...     limit, key = jb.Horizon(20), jax.random.key(0)
-            ...     return jb.simulate(jb.policies.OmegaUCB(), arms, limit, key=key, engine=engine).provenance()
-            >>> scan, leap = play("scan"), play("leap")
-            >>> scan["digest"] == leap["digest"], leap["engines"], leap["jaxbandits"] == jb.__version__
-            (True, ['leap'], True)
-            >>> leap.text().split("Constraint: ")[1].split(".")[0]
+            >>> result = jb.simulate(jb.policies.OmegaUCB(), arms, jb.Horizon(20), key=jax.random.key(0), marks=2)
+            >>> result.provenance().rows()["Constraint"]
             'Horizon(rounds=20)'
         """
         accounts = {**self.ledger, **{f"final/{name}": x for name, x in self.final.items()}}
@@ -256,15 +254,6 @@ class Result(Shown):
         ``spent`` in its unit of cost, ``rounds`` so far, and ``status``, how the run ended.
         ``.attrs["units"]`` has the units. Pulls per arm have no mark, so they are not in it:
         ``result.pulls.to_dataframe()``.
-
-        Example:
-            >>> import jax
-            >>> import jaxbandits as jb
-            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-            >>> result = jb.simulate(jb.policies.OmegaUCB(), arms, jb.Horizon(20), key=jax.random.key(0), marks=2)
-            >>> table = result.to_pandas()
-            >>> len(table), list(table.columns[:6])
-            (2, ['setting', 'instance', 'replicate', 'mark', 'policy', 'rho'])
         """
         return _files.of_dataset(self.to_dataset(), [*AXES, *self._parameters()])
 
@@ -558,6 +547,8 @@ class Result(Shown):
             reason = f"it has no {problem.args[0]!r}"
         except (OSError, ValueError, TypeError, AttributeError) as problem:
             reason = getattr(problem, "strerror", None) or str(problem)
+            if place.is_dir():
+                reason = "it is a folder; jb.sweep(spec, folder) opens that of a sweep"
         raise bad("path", str(place), f"a saved result ({reason})")
 
 
@@ -572,8 +563,18 @@ def pick(result: Result, **places: Sequence[int] | np.ndarray) -> Result:
     return dataclasses.replace(result, **accounts, **labels, ended=ended, best_rate=best_rate)  # type: ignore[arg-type]
 
 
+def at_ends(results: Sequence[Result], budgets: Sequence[float]) -> Result:
+    """The ends of runs with several budgets as one result, with budgets in place of marks."""
+    parts = [_with_benchmark(x).ledger for x in results]
+    ends = {x: np.concatenate([part[x][:, :, :, -1:] for part in parts], axis=3) for x in parts[0]}
+    about = dataclasses.replace(results[-1].about, clock="budget")
+    return dataclasses.replace(results[-1], ledger=ends, marks=tuple(budgets), about=about)
+
+
 def _with_benchmark(result: Result) -> Result:
     """The result with what could have been earned by each mark in its ledger."""
+    if "moving:clock" in result.ledger:
+        return result
     rate = result.best_rate[None, :, None, None]
     ledger = dict(result.ledger)
     for clock in ("clock", "expected_clock"):
@@ -667,13 +668,15 @@ _ACROSS = {"spent": "share of the budget spent", "rounds": "share of the rounds"
 _MOST_SETTINGS = 20
 
 
+def _check_few(count: int) -> None:
+    must = f"at most {_MOST_SETTINGS}; select some by result.sel(…) or plot.regret(settings=[…])"
+    refuse("plot", f"{count} settings", count > _MOST_SETTINGS, must)
+
+
 class ResultPlots:
     """``result.plot``, for at most 20 settings: matplotlib figures, which ``path`` saves."""
 
     def __init__(self, result: Any):
-        if len(result.settings) > _MOST_SETTINGS:
-            must = f"at most {_MOST_SETTINGS}; select some with result.sel"
-            raise bad("plot", f"{len(result.settings)} settings", must)
         from jaxbandits import _plots  # here: it imports matplotlib
 
         self._result, self._plots = result, _plots
@@ -702,16 +705,6 @@ class ResultPlots:
             ax: axes of your own figure to draw into; you set its size and save it.
             path: a file to write as well, ending in ``.pdf``, ``.svg`` or ``.png``.
             width: for print: ``"column"`` (3.25 inches), ``"page"`` (6.75), or inches.
-
-        Example:
-            >>> import jax
-            >>> import jaxbandits as jb
-            >>> arms = jb.environments.FiniteArms.bernoulli([0.5, 0.4], [0.9, 0.3])
-            >>> result = jb.simulate(
-            ...     jb.policies.OmegaUCB(), arms, jb.TotalBudget(50.0, last_pull="counts"),
-            ...     key=jax.random.key(0), replicates=4, marks=5)
-            >>> result.plot.regret(over="replicate").axes[0].get_ylabel()
-            'regret (reward)'
         """
         if over is None:
             raise InputError("over: not given; it must be 'replicate' or 'instance'")
@@ -723,6 +716,7 @@ class ResultPlots:
         curves = labels if settings is None else list(settings)
         if unknown := [label for label in curves if label not in labels]:
             raise bad("settings", unknown[0], f"one of {', '.join(labels)}")
+        _check_few(len(curves))
         rows = [labels.index(label) for label in curves]
         regret = mean(self._result.regret[rows], over=over)
         units = count_of(regret.units, "run" if over == "replicate" else "instance")
@@ -739,7 +733,7 @@ class ResultPlots:
             names if isinstance(settings, Mapping) else self._plots.short_names(names),
             [part.values for part in (regret.value, regret.low, regret.high)],
             title=known if title is None else title,
-            across=_ACROSS.get(self._result.about.clock, "share"),
+            across=_ACROSS.get(clock := self._result.about.clock, clock or "share"),
             up="regret (reward)",
             axes=ax,
         )
@@ -757,6 +751,7 @@ class ResultPlots:
             InputError: there is only one run of each setting, which has no distribution.
         """
         final = self._result.regret.values[..., -1]
+        _check_few(len(final))
         if final[0].size < 2:
             raise bad("distribution", "one run of each setting", "of two runs or more")
         figure, axes = self._plots.empty_figure()

@@ -26,7 +26,7 @@ from jaxbandits.core.checks import bad, door, refuse_beyond_memory, whole_number
 from jaxbandits.core.fingerprint import digest_of_arrays
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
 from jaxbandits.core.settings import Settings
-from jaxbandits.result import About, Result, join_settings
+from jaxbandits.result import UTC, About, Result, join_settings
 
 
 @door
@@ -76,7 +76,7 @@ def simulate(
             if that repays its longer compilation (``about.why_scan`` says why not); ``"kernel"``
             runs the rounds of ``"scan"`` in one kernel of an NVIDIA GPU.
         max_rounds: end a run after this many rounds at the latest. Default: more than any run
-            should need, from the instance's budget and cheapest arm.
+            should need, by budget and cheapest arm. (A limit of yours: ``BudgetAndHorizon``.)
         instance_ids: ids of the instances for the addresses of draws, default 0, 1, …; give them
             to run a part of a batch with the same random numbers as in the whole.
         instance_names: labels of the instances, text or whole numbers; default the ids.
@@ -104,7 +104,7 @@ def simulate(
         >>> result.regret.sizes["replicate"], result.status.values.ravel().tolist()
         (4, ['exhausted', 'exhausted', 'exhausted', 'exhausted'])
     """
-    began = time.perf_counter()
+    began, when = time.perf_counter(), time.strftime(UTC, time.gmtime())
     slots = check_count("slots", slots)
     devices = _devices(devices)
     layout = lay_out(
@@ -148,7 +148,7 @@ def simulate(
         parts.append(labelled(ledger, accounts.status, accounts.final, *whole, constraint, origin))
     result = join_settings(parts)
     facts = {"seconds": time.perf_counter() - began, "processor": processor_name()}
-    facts["why_plain"] = workers.why_plain
+    facts |= {"when": when, "why_plain": workers.why_plain}
     result = dataclasses.replace(result, about=dataclasses.replace(result.about, **facts))  # type: ignore[arg-type]
     for line in unfinished(result.ended):
         warnings.warn(f"{line}; see result.status", stacklevel=3)
@@ -292,17 +292,6 @@ def rerun_larger(
 
     Raises:
         InputError: a capacity that is not a whole number from 1 to ``most``.
-
-    Example:
-        >>> import jax
-        >>> import jaxbandits as jb
-        >>> arms = jb.environments.Reservoir.ratio(jax.random.key(0), instances=3, capacity=1)
-        >>> def run(room):
-        ...     return jb.simulate(jb.policies.rcb_air(beta=1.0), arms.with_capacity(room),
-        ...                        jb.TotalBudget(20.0, last_pull="forfeits"), key=jax.random.key(1), marks=1)
-        >>> result, room = jb.rerun_larger(run, capacity=4)
-        >>> room, set(result.status.values.ravel().tolist())
-        (16, {'exhausted'})
     """
     whole_number("capacity", capacity, 1, most)
     while True:

@@ -58,13 +58,6 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
         family: ``"bernoulli"`` (S-Br), ``"generalised-bernoulli"`` (S-GBr) or ``"beta"`` (S-Bt).
         arms: K of every instance.
         budget: in units of the cheapest arm's mean cost, i.e. how many pulls of it are affordable.
-
-    Example:
-        >>> import jax
-        >>> from jaxbandits.tuning import random_problem
-        >>> arms, constraint = random_problem("bernoulli", arms=3, budget=50.0)(jax.random.key(0), 4)
-        >>> arms.instances, constraint.budget.shape
-        (4, (4,))
     """
     one_of("family", family, FAMILIES)
     positive_number("budget", budget)
@@ -207,7 +200,7 @@ class Tuned:
         axes = figure.subplots(*shape, squeeze=False).reshape(-1, 2)
         rivals = [("start", self.start, "o", _plots.BLUE, self.over_start)]
         if self.best is not None and self.over_best is not None:
-            rivals.append(("best of the grid", self.best, "s", _plots.BLACK, self.over_best))
+            rivals.append(("best of the grid", self.best, "s", _plots.ink(), self.over_best))
         for i, (name, tuned) in enumerate(self.tuned.items()):
             left_axes, right_axes = axes[i]
             left_axes.plot(self.path[:, i], color=_plots.GREY, marker="o", markersize=3)
@@ -215,7 +208,7 @@ class Tuned:
             left_axes.set(xlabel=f"step of {self.estimator}", ylabel=in_greek(name), yscale="log")
             _plots.plain_numbers(left_axes.yaxis)
             left_axes.xaxis.get_major_locator().set_params(integer=True)
-            above = "regret above the tuned value's (reward)"
+            above = "regret above the\ntuned value's (reward)"
             right_axes.set(xlabel=in_greek(name), ylabel=above, xscale="log")
             for label, at, marker, colour, gain in rivals:
                 ends = [[gain.value - gain.low], [gain.high - gain.value]]
@@ -303,15 +296,6 @@ def tune(
 
     Raises:
         InputError: naming the argument, before anything is compiled.
-
-    Example:
-        >>> import jax
-        >>> import jaxbandits as jb
-        >>> problem = jb.tuning.random_problem("bernoulli", arms=2, budget=20.0)
-        >>> tuned = jb.tune(jb.policies.SoftElim(theta=2.0), problem, wrt="theta",
-        ...                 key=jax.random.key(0), steps=3, instances=8, fresh=8)
-        >>> tuned.path.shape, tuned.over_best is None
-        ((4, 1), True)
     """
     import optax
     import xarray

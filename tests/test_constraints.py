@@ -43,10 +43,7 @@ def trace(environment, policy, instance, replicate, rounds):
     """(action, reward, cost[d]) of every round in ticks, by the addresses alone."""
     arms = environment.arms if isinstance(environment, WithNullArm) else environment
     key = streams.lane_key(KEY, instance, replicate)
-    world, policy_key = (
-        streams.domain_key(key, Domain.WORLD),
-        streams.domain_key(key, Domain.POLICY),
-    )
+    world, policy_key = (streams.domain_key(key, x) for x in (Domain.WORLD, Domain.POLICY))
     words = jax.vmap(lambda t: streams.policy_words(policy_key, t, Role.EXPLORE)[0])(
         jnp.arange(1, rounds + 1)
     )
@@ -114,19 +111,36 @@ def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
         assert rate[i] * 60.5 == pytest.approx(
             -linprog(-mu[i], rows, [60.5, 47.5, 80.0]).fun, rel=1e-9
         )
-    with pytest.raises(jb.InputError, match=r"rounds: 80 given"):
+    with pytest.raises(jb.InputError, match=r"rounds: 80 given.*BudgetAndHorizon"):
         plain = FiniteArms.bernoulli(MU, RHO[..., 0])
         jb.simulate(Anything(), plain, jb.TotalBudget(5.0, last_pull="counts", rounds=80), key=KEY)
+
+
+def test_money_and_rounds_with_one_cost_are_those_of_a_vector_of_length_1():
+    budget, rounds, options = [20.3, 60.0], [70, 45], {"key": KEY, "replicates": 5, "marks": 3}
+    both = jb.BudgetAndHorizon(budget, last_pull="forfeits", rounds=rounds)
+    limit = jb.TotalBudget(np.array(budget)[:, None], last_pull="forfeits", rounds=rounds)
+    arms, vectors = (FiniteArms.bernoulli(MU, x) for x in (RHO[..., 0], RHO[..., :1]))
+    one = jb.simulate(Anything(), arms, both, **options)
+    several = jb.simulate(Anything(), vectors, limit, **options)
+    for name in ("rounds", "reward", "clock", "expected_clock"):
+        assert np.array_equal(one.ledger[name], several.ledger[name]), name
+    assert np.array_equal(one.spent.values, several.spent.values[..., 0])
+    assert np.array_equal(one.best_rate, several.best_rate)
+    assert one.rounds.values[0, 0, :, -1].max() < 70 and (one.rounds[0, 1, :, -1] == 45).all()
+    leap, scan = (
+        jb.simulate(jb.policies.OmegaUCB(), arms, both, **options, engine=engine)
+        for engine in ("leap", "scan")
+    )
+    jb.testing.assert_same_results(leap, scan, "leap and scan")
 
 
 @pytest.mark.integration
 def test_statistics_of_several_resources_are_those_of_each():
     """What is recorded, counted while open and read, by one resource at a time, to the bit."""
     rng = np.random.default_rng(0)
-    both, single = (
-        arm_statistics.empty(4, resources=3, spreads=True),
-        [arm_statistics.empty(4, spreads=True)] * 3,
-    )
+    both = arm_statistics.empty(4, resources=3, spreads=True)
+    single = [arm_statistics.empty(4, spreads=True)] * 3
     for action in [*rng.integers(4, size=20), *(rng.permutation(4)[:2] for _ in range(5))]:
         arm = jnp.asarray(action, jnp.int32)
         reward = jnp.asarray(rng.integers(0, ticks.ONE, np.shape(action)), jnp.int32)
@@ -138,16 +152,8 @@ def test_statistics_of_several_resources_are_those_of_each():
         for j in range(3):
             alone = arm_statistics.as_floats(change(single[j]), jnp.int32(40))
             joint = arm_statistics.as_floats(change(both), jnp.int32(40))
-            names = (
-                "n",
-                "reward",
-                "cost",
-                "reward_rest",
-                "cost_rest",
-                "cost_spread",
-                "mean_reward",
-            )
-            for name in names:
+            names = "n reward cost reward_rest cost_rest cost_spread mean_reward"
+            for name in names.split():
                 a, b = getattr(alone, name), getattr(joint, name)
                 assert np.array_equal(a, b[:, j] if b.ndim == 2 else b), name
             # A reciprocal, for d at once
@@ -188,9 +194,8 @@ def test_the_oracles_with_two_resources():
         rate = constraint.prepare(environment).best_rate(mu, rho)
         for i in range(2):
             rows = np.vstack([rho[i].T, np.ones(3)]) if extra else rho[i].T
-            value = -linprog(
-                -mu[i], A_ub=rows, b_ub=np.append(c, 1.0) if extra else c, bounds=(0, None)
-            ).fun
+            limits = np.append(c, 1.0) if extra else c
+            value = -linprog(-mu[i], A_ub=rows, b_ub=limits, bounds=(0, None)).fun
             assert rate[i] == pytest.approx(value if extra else value / 80.0, rel=1e-9)
 
 

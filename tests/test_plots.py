@@ -9,12 +9,14 @@ import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import jaxbandits as jb
 from jaxbandits import _files
 from jaxbandits._plots import (
     _labels,
     _plain,
+    _wrapped,
     empty_figure,
     encoded,
     is_log,
@@ -35,31 +37,27 @@ WORDS = {
 
 def bands(count: int) -> tuple[list[str], tuple[np.ndarray, np.ndarray, np.ndarray]]:
     y = np.sqrt(X) * np.arange(1, count + 1)[:, None]
-    return [f"omega_star_ucb(rho={0.0625 * (i + 1)}) $x_{i}$" for i in range(count)], (
-        y,
-        y - 1,
-        y + 1,
-    )
+    names = [f"omega_star_ucb(rho={0.0625 * (i + 1)}) $x_{i}$" for i in range(count)]
+    return names, (y, y - 1, y + 1)
+
+
+def nothing_clipped(figure: Figure) -> None:
+    """Legend, title and labels of a figure of one panel lie inside it."""
+    figure.draw_without_rendering()
+    (axes,), (key,), page = figure.axes, figure.legends, figure.bbox
+    last = axes.get_xlim()[1]
+    parts = [key, axes.title, axes.xaxis.label, axes.yaxis.label]
+    parts += [x for x in axes.get_xticklabels() if x.get_position()[0] <= last]
+    for part in parts:
+        box = part.get_window_extent()
+        assert page.x0 <= box.x0 and box.x1 <= page.x1, part
+        assert page.y0 <= box.y0 and box.y1 <= page.y1, part
 
 
 @pytest.mark.parametrize("count", [1, 5, 24])
 def test_nothing_is_clipped_and_every_curve_differs(count: int) -> None:
     figure = line_chart(X, *bands(count), **WORDS)
-    figure.draw_without_rendering()
-    page = figure.bbox
-    parts = [
-        figure.legends[0],
-        figure.axes[0].title,
-        figure.axes[0].xaxis.label,
-        figure.axes[0].yaxis.label,
-    ]
-    last = figure.axes[0].get_xlim()[1]
-    parts += [x for x in figure.axes[0].get_xticklabels() if x.get_position()[0] <= last]
-    for part in parts:
-        box = part.get_window_extent()
-        assert (
-            box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1
-        ), part
+    nothing_clipped(figure)
     axes = figure.axes[0]
     assert axes.get_position().width > 0.3
     styles = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.lines}
@@ -102,6 +100,11 @@ def test_names_are_cut_in_the_middle_and_never_to_the_same_text() -> None:
     assert labels[-1] == "Winter"
 
 
+def test_a_title_does_not_break_in_parentheses() -> None:
+    lines = _wrapped("further instances (in doubt: skewed)", 30).split("\n")
+    assert lines == ["further instances", "(in doubt: skewed)"]
+
+
 def test_letters_that_the_font_lacks_are_escapes() -> None:
     assert _plain("Größe, Ελλάδα") == "Größe, Ελλάδα"
     assert _plain("中 $5") == r"\u4e2d \$5"
@@ -115,29 +118,20 @@ def test_letters_that_the_font_lacks_are_escapes() -> None:
 def test_a_figure_for_print(tmp_path: Path, form: str, width: float | str, inches: float) -> None:
     paths = [tmp_path / f"{i}.{form}" for i in range(2)]
     for path in paths:
-        names, parts = (
-            ["MUCB(alpha=0.0625)", "OmegaUCB(ρ=0.0625)", "OmegaUCB(ρ=0.2500)"],
-            bands(3)[1],
-        )
-        figure = _files.finished(line_chart(X, names, parts, **WORDS), path, width)
-    figure.draw_without_rendering()
+        names = ["MUCB(alpha=0.0625)", "OmegaUCB(ρ=0.0625)", "OmegaUCB(ρ=0.2500)"]
+        figure = _files.finished(line_chart(X, names, bands(3)[1], **WORDS), path, width)
+    nothing_clipped(figure)
     assert figure.get_size_inches()[0] == inches
     (axes,), (key,) = figure.axes, figure.legends
     assert {text.get_fontsize() for text in (axes.title, axes.xaxis.label, axes.yaxis.label)} == {8}
     assert {text.get_fontsize() for text in (*axes.get_xticklabels(), *key.get_texts())} == {7}
-    for part in (key, axes.title, axes.xaxis.label, axes.yaxis.label):
-        box, page = part.get_window_extent(), figure.bbox
-        assert (
-            box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1
-        ), part
     box = axes.get_window_extent()
     assert box.width > figure.bbox.width / 3 and box.height > figure.bbox.height / 3
     content = paths[0].read_bytes()
     assert content == paths[1].read_bytes()
     if form == "pdf":
-        assert (
-            b"/FontFile2" in content and b"/Type3" not in content and b"CreationDate" not in content
-        )
+        assert b"/FontFile2" in content
+        assert b"/Type3" not in content and b"CreationDate" not in content
     assert form != "svg" or (b"<text" not in content and b"<dc:date>" not in content)
     assert content.startswith({"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}[form])
 
@@ -175,29 +169,21 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
     limit = jb.TotalBudget(5.0, last_pull="counts")
     policy = jb.policies.OmegaUCB(rho=[0.25, 1.0, 4.0])
     plot = jb.simulate(policy, arms, limit, key=KEY, marks=2, engine="scan").plot
-    sweep = jb.sweep(
-        jb.Sweep(
-            policies=policy, environments=arms, constraint=limit, over="instance", engine="scan"
-        )
-    )
-    drawers = (
-        lambda **keywords: plot.regret(over="instance", **keywords),
-        plot.distribution,
-        sweep.plot.sensitivity,
-    )
+    options = {"environments": arms, "constraint": limit, "over": "instance", "engine": "scan"}
+    sweep = jb.sweep(jb.Sweep(policies=policy, **options))  # type: ignore[arg-type]
+    drawers = sweep.plot.regret, plot.distribution, sweep.plot.sensitivity
     for number, draw in enumerate(drawers):
         path = tmp_path / f"{number}.pdf"
         assert draw(path=path, width="column").get_size_inches()[0] == 3.25
         assert path.read_bytes().startswith(b"%PDF")
     with pytest.raises(jb.InputError, match=r"^ax: .* left out where path or width is given"):
         plot.regret(over="instance", ax=empty_figure()[1], width="column")
-    assert "OmegaUCB, ρ = 0.25" in {
-        line.get_label() for line in plot.regret(over="instance").axes[0].get_lines()
-    }
+    lines = plot.regret(over="instance").axes[0].get_lines()
+    assert "OmegaUCB, ρ = 0.25" in {line.get_label() for line in lines}
     axes = sweep.plot.sensitivity("rho").axes[0]
     curve = sweep.curve("OmegaUCB", sweep.cells()[0][0])
     (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]
-    assert axes.get_xlabel() == "ρ, log scale"
+    assert axes.get_xlabel() == "ρ of OmegaUCB, log scale"
     assert star.get_xdata() == [curve.parameters["rho"][curve.best]] and star.get_ydata() == [0]
     line = axes.get_lines()[0]  # a difference is drawn as one
     assert np.allclose(line.get_ydata(), curve.apart["difference"].values)
@@ -215,6 +201,7 @@ def test_every_plot_of_a_result_is_written(tmp_path: Path) -> None:
 def test_labels_say_what_differs_and_a_doubling_grid_is_logarithmic() -> None:
     names = ["OmegaUCB(rho=0.0345028)", "OmegaUCB(rho=0.5)", "MUCB(alpha=0.0625)"]
     assert short_names(names) == ["OmegaUCB, ρ = 0.0345", "OmegaUCB, ρ = 0.5", "MUCB"]
+    assert short_names(["OmegaUCB(rho=0.5)"]) == ["OmegaUCB, ρ = 0.5"]
     assert short_names(["a(x=1.00001)", "a(x=1.00002)"]) == ["a(x=1.00001)", "a(x=1.00002)"]
     assert short_names(["In(policy=A(b=1))", "MUCB"]) == ["In(policy=A(b=1))", "MUCB"]
     for grid, log in (([1, 2, 4], True), ([1, 2, 3], False), ([0, 1, 2], False), ([1, 2], False)):

@@ -34,25 +34,19 @@ class Halved(MUCB):
 @cache
 def sample_result() -> jb.Result:
     arms = jb.environments.random_bernoulli(jax.random.key(7), instances=3, arms=2)
-    policies = [
-        OmegaUCB(rho=[0.25, 1.0]),
-        Halved(),
-        SoftIndex(BudgetUCB(min_cost=0.1), temperature=0.1),
-    ]
-    return jb.simulate(
-        policies, arms, jb.TotalBudget(5.0, last_pull="counts"), key=KEY, marks=2, engine="scan"
-    )
+    soft = SoftIndex(BudgetUCB(min_cost=0.1), temperature=0.1)
+    policies = [OmegaUCB(rho=[0.25, 1.0]), Halved(), soft]
+    budget = jb.TotalBudget(5.0, last_pull="counts")
+    return jb.simulate(policies, arms, budget, key=KEY, marks=2, engine="scan")
 
 
 def test_what_an_appendix_needs() -> None:
     facts = sample_result().provenance()
     assert json.loads(json.dumps(facts)) == facts
-    versions = {
-        "python": platform.python_version(),
-        "jaxlib": jaxlib.__version__,
-        "numpy": np.__version__,
-    }
-    assert versions.items() <= facts.items() and facts["processor"] and facts["seconds"] > 0
+    versions = {"python": platform.python_version(), "numpy": np.__version__}
+    versions["jaxlib"] = jaxlib.__version__
+    assert versions.items() <= facts.items()
+    assert facts["processor"] and facts["seconds"] > 0 and facts["when"] in facts.text()
     assert facts["made_by"] == "random_bernoulli(key(7), instances=3, arms=2)"
     source = hashlib.sha256(inspect.getsource(Halved).encode()).hexdigest()
     assert facts["sources"] == [{}, {}, {f"{__name__}.Halved": source}, {}]
@@ -110,10 +104,8 @@ def test_a_world_forgets_its_maker_when_its_numbers_change() -> None:
 
 
 def test_instances_are_numbers_unless_they_are_named() -> None:
-    assert (
-        sample_result().instances == (0, 1, 2)
-        and sample_result().regret.sel(instance=2).sizes["setting"] == 4
-    )
+    assert sample_result().instances == (0, 1, 2)
+    assert sample_result().regret.sel(instance=2).sizes["setting"] == 4
     with pytest.raises(jb.InputError, match=r"result\.regret\.sel\(replicate=0\)"):
         sample_result().sel(instance=2)
 
@@ -125,26 +117,20 @@ def test_a_sweep_says_where_it_comes_from_and_what_to_cite() -> None:
     }
 
     def found(rho: float) -> Any:
-        return jb.sweep(
-            jb.Sweep(
-                policies=[jb.policies.OmegaUCB(rho=[0.25, rho]), jb.policies.UCB1()],
-                environments=worlds,
-                budgets=[20.0, 40.0],
-                constraint=lambda _, budget: jb.TotalBudget(budget, last_pull="counts"),
-                engine="scan",
-            )
-        )
+        policies = [jb.policies.OmegaUCB(rho=[0.25, rho]), jb.policies.UCB1()]
+        axes: dict[str, Any] = {"environments": worlds, "budgets": [20.0, 40.0]}
+        axes["constraint"] = lambda _, budget: jb.TotalBudget(budget, last_pull="counts")
+        return jb.sweep(jb.Sweep(policies=policies, engine="scan", **axes))
 
     result = found(1.0)
     record = result.provenance()
     assert record["policies"] == ["OmegaUCB(rho=0.25)", "OmegaUCB(rho=1)", "UCB1"]
     assert record["engines"] == ["scan"] * 3
+    assert record["processor"] and record["seconds"] > 0 and record["when"] in record.text()
     assert record["constraint"]["budget"] == [20.0, 40.0]
     assert record["made_by"].count("random_bernoulli(") == 3
-    assert (
-        "3 settings × 4 instances × 1 replicate; root key [0, 0]; instance ids 0 to 3"
-        in record.text()
-    )
+    words = "3 settings × 4 instances × 1 replicate; root key [0, 0]; instance ids 0 to 3"
+    assert words in record.text()
     assert json.loads(json.dumps(record))["digest"] == found(1.0).provenance()["digest"]
     assert record["digest"] != found(2.0).provenance()["digest"]
     entries = [jb.cite(policy).split("\n\n")[1:] for policy in (jb.policies.OmegaUCB, "UCB1")]

@@ -101,6 +101,11 @@ def test_a_file_of_an_earlier_version_is_read(tmp_path, result):
     assert jb.Result.load(path).about == About(clock="spent", key=(0, 1))
 
 
+def test_the_folder_of_a_sweep_is_no_file_of_a_result(tmp_path):
+    with pytest.raises(jb.InputError, match=r"jb\.sweep\(spec, folder\) opens that of a sweep"):
+        jb.Result.load(tmp_path)
+
+
 def test_arrays_are_plain_equal_bytes_or_refused():
     arrays = {
         "x": np.arange(6).reshape(2, 3),

@@ -8,6 +8,7 @@ simulated.
 from __future__ import annotations
 
 import dataclasses
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
@@ -385,13 +386,15 @@ class FiniteArms(AddressedArms):
         return cls(BetaLaw(reward, cost, *played), mean_r, mean_c, presence(present, ra.shape))
 
     @classmethod
-    def empirical(cls, logs: Sequence[Sequence[tuple[Any, Any]]]) -> Self:
+    def empirical(cls, logs: Any) -> Self:
         """Resample rows of real logs: ``logs[instance][arm] = (rewards, costs)``, in [0, 1].
 
         A pull draws one row of its arm, so that reward and cost keep their dependence. Costs are
-        ``[rows]``, or ``[rows, d]`` for d resources.
+        ``[rows]``, or ``[rows, d]`` for d resources. Instead, a data frame of pandas or polars with
+        columns ``arm``, ``reward``, ``cost`` (or ``cost_0``, ``cost_1``, …) and perhaps
+        ``instance``; arms and instances are numbered in sorted order.
         """
-        checked = logged("logs", logs)
+        checked = logged("logs", _by_arm(logs) if hasattr(logs, "columns") else logs)
         width = max(len(arms) for arms in checked)
         depth = max(rewards.size for arms in checked for rewards, _ in arms)
         fits("logs", (width,))
@@ -502,6 +505,22 @@ class FiniteArms(AddressedArms):
             same = (np.asarray(law.paid) == ticks.ONE) & (np.asarray(law.spread) == 0)
             return np.where(same, np.asarray(law.price, np.int64), 0)
         return None
+
+
+def _by_arm(frame: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+    """The rows of a data frame as ``logs[instance][arm] = (rewards, costs)``."""
+    names = list(frame.columns)
+    costs = [name for name in names if re.fullmatch(r"cost(_\d+)?", str(name))]
+    if missing := {"arm", "reward", *(costs or ["cost"])}.difference(names):
+        has, must = (", ".join(map(str, x)) for x in (names, sorted(missing)))
+        raise bad("logs", f"columns {has}", f"with {must}")
+    arm, reward, *cost = (np.asarray(frame[name]) for name in ("arm", "reward", *costs))
+    instance = np.asarray(frame["instance"]) if "instance" in names else np.zeros(len(arm))
+    paid = cost[0] if costs == ["cost"] else np.stack(cost, axis=1)
+    rows = [[(instance == i) & (arm == k) for k in np.unique(arm)] for i in np.unique(instance)]
+    lacking = not all(cell.any() for cells in rows for cell in cells)
+    refuse("logs", "an instance without some arm", lacking, "rows of every arm in each instance")
+    return [[(reward[cell], paid[cell]) for cell in cells] for cells in rows]
 
 
 def _with_axes(table: np.ndarray, ndim: int) -> np.ndarray:

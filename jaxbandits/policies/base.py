@@ -348,6 +348,14 @@ class AroundIndex(IndexPolicy):
         return self.policy.rests
 
     @property
+    def leaps_from(self) -> int:  # type: ignore[override]
+        return self.policy.leaps_from
+
+    @property
+    def leaps_up_to(self) -> int:  # type: ignore[override]
+        return self.policy.leaps_up_to
+
+    @property
     def rounding(self) -> float:  # type: ignore[override]
         return self.policy.rounding
 

@@ -142,14 +142,6 @@ class ExperiencedIndex(AroundIndex):
     def rests(self) -> bool:  # type: ignore[override]
         return self.policy.rests
 
-    @property
-    def leaps_from(self) -> int:  # type: ignore[override]
-        return self.policy.leaps_from
-
-    @property
-    def leaps_up_to(self) -> int:  # type: ignore[override]
-        return self.policy.leaps_up_to
-
     def check(self, spec: FiniteSpec) -> None:
         super().check(spec)
         check_for_each_arm("history", getattr(self.history, "pulls", None), spec)

@@ -1,17 +1,21 @@
-"""The plot of a sweep: how much worse each value of a parameter is than the best."""
+"""The plots of a sweep: how much worse each value is than the best; regret by budget."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.lines import Line2D
 
 from jaxbandits._files import finished, inches_of
-from jaxbandits._plots import BLACK, Picture, is_log, label_grid, nth_look, set_key
+from jaxbandits._numerics.arrays import one_of
+from jaxbandits._plots import Picture, ink, is_log, label_grid, nth_look, set_key
 from jaxbandits._tables import in_greek
 from jaxbandits.core.checks import InputError, bad
+from jaxbandits.result import at_ends, join_settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +31,23 @@ class SweepPlots:
 
     def __init__(self, result: SweepResult):
         self._result = result
+
+    def regret(self, environment: str | None = None, **options: Any) -> Figure:
+        """Plot mean regret at the end by budget; by share of the clock if there is one budget.
+
+        Args:
+            environment: its name; None: the only one there is.
+            **options: as in ``result.plot.regret``; intervals are over ``Sweep.over``. Settings are
+                labelled as in ``data["setting"]``.
+        """
+        found, worlds = self._result, list(self._result.plan.environments)
+        place = worlds[0] if environment is None and len(worlds) == 1 else environment
+        one_of("environment", place, worlds)
+        data, cells = found.data, [cell for cell in found.cells() if cell[0] == place]
+        ends = [join_settings([found.results[x, *cell] for x in found.policies]) for cell in cells]
+        result = at_ends(ends, data["budget"].values.tolist()) if len(ends) > 1 else ends[0]
+        labelled = dataclasses.replace(result, settings=tuple(data["setting"].values.tolist()))
+        return labelled.plot.regret(**{"over": found.plan.spec.over} | options)
 
     def sensitivity(
         self,
@@ -59,7 +80,7 @@ class SweepPlots:
             ...     constraint=jb.TotalBudget(20.0, last_pull="counts")))
             >>> figure = sweep.plot.sensitivity(width="column")
             >>> figure.get_size_inches()[0].item(), figure.axes[0].get_xlabel()
-            (3.25, 'ρ, log scale')
+            (3.25, 'ρ of OmegaUCB, log scale')
         """
         found, inches = self._result, inches_of(width) or 12.0
         swept = {policy: found.parameters(policy) for policy in found.policies}
@@ -88,9 +109,9 @@ class SweepPlots:
         figure.supylabel("regret above the best (reward)", fontsize=10)
         looks = map(nth_look, range(len(policies) if len(policies) > 1 else 0))
         keys = [Line2D([], [], color=c, linestyle=dash, marker=m, ms=4.5) for c, m, dash in looks]
-        dots: dict[str, Any] = {"color": BLACK, "linestyle": "none"}
+        dots: dict[str, Any] = {"color": ink(), "linestyle": "none"}
         keys.append(Line2D([], [], marker="*", ms=9, **dots))
-        fills = BLACK, "white"
+        fills = ink(), mpl.rcParams["axes.facecolor"]
         keys += [Line2D([], [], marker="o", ms=4.5, markerfacecolor=x, **dots) for x in fills]
         labels = [policy.replace("$", r"\$") for policy in policies] * (len(policies) > 1)
         set_key(figure, keys, [*labels, *_MARKS])
@@ -116,16 +137,17 @@ def draw_case(
         bars: dict[str, Any] = {"fmt": "none", "elinewidth": 0.9, "capsize": 2}
         axis.errorbar(x, middle, [middle - low, high - middle], color=colour, **bars)
         look = {"color": colour, "linestyle": "none", "marker": marker, "markersize": 4.5}
-        axis.plot(x[worse], middle[worse], markerfacecolor="white", **look)
+        axis.plot(x[worse], middle[worse], markerfacecolor=mpl.rcParams["axes.facecolor"], **look)
         axis.plot(x[~worse], middle[~worse], **look)
-        look |= {"marker": "*", "markersize": 11, "markeredgecolor": BLACK, "zorder": 3}
+        look |= {"marker": "*", "markersize": 11, "markeredgecolor": ink(), "zorder": 3}
         axis.plot(x[curve.best], middle[curve.best], **look)
-    axis.axhline(0, color=BLACK, linewidth=0.8, zorder=1)
+    axis.axhline(0, color=ink(), linewidth=0.8, zorder=1)
     (environment, budget), budgets = cell, found.data["budget"].values
     at_budget = f", budget {budgets[budget]:,.6g}" if budgets.size > 1 else ""
     level = f"{float(best.regret.value[best.best]):,.4g}"
     axis.set_title(f"{environment}{at_budget}: least regret {level}", fontsize=9)
-    axis.set_xlabel(in_greek(name), fontsize=9)
+    of = f" of {policies[0]}" if len(policies) == 1 else ""
+    axis.set_xlabel(f"{in_greek(name)}{of}".replace("$", r"\$"), fontsize=9)
     axis.set_xscale("log" if log else "linear")
     axis.grid(alpha=0.3, linewidth=0.6)
     axis.spines[["top", "right"]].set_visible(False)

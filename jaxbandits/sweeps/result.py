@@ -42,7 +42,7 @@ _NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class SweepResult(Shown):
-    """The result of a sweep, with the accounts of all its runs.
+    """All accounts of a sweep; to open a saved one, call ``jb.sweep(spec, folder)`` again.
 
     Attributes:
         results: for each policy, environment and index of the budget what
@@ -200,7 +200,7 @@ class SweepResult(Shown):
 
     @property
     def plot(self) -> SweepPlots:
-        """Plots: ``plot.sensitivity()``, a matplotlib figure."""
+        """Plots: ``plot.sensitivity()``, ``plot.regret()``, matplotlib figures."""
         from jaxbandits.sweeps.drawing import SweepPlots  # here: it imports matplotlib
 
         return SweepPlots(self)
@@ -215,8 +215,10 @@ class SweepResult(Shown):
 # --- from blocks to results, and to a dataset ------------------------------------------------------------------
 
 
-def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> SweepResult:
-    """A result for each unit of the plan; ``get(number)`` returns the accounts of a block."""
+def gather(
+    plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]], facts: dict[str, Any]
+) -> SweepResult:
+    """Results by unit; ``get(number)``: a block's accounts; ``facts``: of the ``About`` of all."""
     accounts: dict[str, dict[str, np.ndarray]] = {unit.name: {} for unit in plan.units}
     for block in plan.blocks:
         arrays, lanes = accounts[block.unit.name], block.unit.task.order.size
@@ -225,7 +227,7 @@ def gather(plan: SweepPlan, get: Callable[[int], Mapping[str, np.ndarray]]) -> S
                 arrays[name] = np.empty((lanes, *values.shape[1:]), values.dtype)
             arrays[name][block.lanes] = values
     worlds = plan.environments.items()
-    origins = {name: origin_of(environment, plan.platform) for name, environment in worlds}
+    origins = {name: origin_of(world, plan.platform) | facts for name, world in worlds}
     results = {}
     for unit in plan.units:
         ledger, number = accounts.pop(unit.name), list(plan.policies).index(unit.policy)
@@ -296,7 +298,7 @@ def _views(result: Result) -> dict[str, np.ndarray]:
     """Variables of a cell, ``[setting, instance, replicate(, mark)]``, in the world's units."""
     names = ("regret", "realised_regret", "reward", "spent", "rounds")
     views = {name: getattr(result, name).values for name in names}
-    if result.about.clock == "spent":  # of several resources the one by which the clock goes
+    if result.about.clock == "spent" and views["spent"].ndim > 4:  # the one by which the clock goes
         views["spent"] = ticks.to_units(result.ledger["clock"])
     views["status"] = result.ended
     for name, x in result.ledger.items():

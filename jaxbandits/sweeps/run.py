@@ -24,9 +24,10 @@ import numpy as np
 from jaxbandits._engine import pool
 from jaxbandits._engine.scan import ledger_of
 from jaxbandits._progress import Bar, unfinished
-from jaxbandits._provenance import versions
+from jaxbandits._provenance import processor_name, versions
 from jaxbandits.core import checks
 from jaxbandits.core.checks import InputError, bad, brief, door, quoted, whole_number
+from jaxbandits.result import UTC
 from jaxbandits.sweeps.result import SweepResult, gather
 from jaxbandits.sweeps.spec import (
     Block,
@@ -37,7 +38,7 @@ from jaxbandits.sweeps.spec import (
     run_spec,
     source_of,
 )
-from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode
+from jaxbandits.sweeps.store import Folder, Note, block_name, decode, encode, read_logs
 
 Answer = dict[str, Any]  # "worker": who; "name" with the checksum, and "content"; or "refused": why
 Notice = Callable[[str], None]
@@ -105,9 +106,13 @@ def sweep(
         notice(f"dashboard: {link}")
     dispatch = functools.partial(Dispatch, plan, executor, workers, notice)
     if folder is None:
-        contents: dict[int, bytes] = {}
-        dispatch(plan.blocks, contents.update, _unnoted).run(progress)
-        result = gather(plan, lambda number: decode(contents[number]))
+        contents, notes = dict[int, bytes](), list[dict[str, Any]]()
+
+        def noted(event: str, **values: Any) -> None:
+            notes.append({"time": time.time(), "event": event, **values})
+
+        dispatch(plan.blocks, contents.update, noted).run(progress)
+        result = gather(plan, lambda number: decode(contents[number]), _facts([notes]))
     else:
         with folder.alone():
             folder.open(plan)
@@ -115,7 +120,8 @@ def sweep(
             if missing := [block for block in plan.blocks if block.number not in good]:
                 dispatch(missing, folder.put, note).run(progress)
             files = folder.listed()
-            result = gather(plan, lambda number: decode(folder.get(number, files)))
+            facts = _facts(read_logs(folder.path))
+            result = gather(plan, lambda number: decode(folder.get(number, files)), facts)
             folder.write("sensitivity.csv", result.sensitivity().csv().encode())
             # Last: it says that all is there
             netcdf = result.data.to_netcdf(engine="scipy", format="NETCDF3_64BIT")
@@ -148,8 +154,15 @@ def _without_damage(folder: Folder, notice: Notice) -> frozenset[int]:
     return good
 
 
-def _unnoted(event: str, **values: Any) -> None:
-    """In place of a log, where there is no folder."""
+def _facts(logs: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """When, how long and on which processors blocks were simulated, from the logs of all runs."""
+    runs = [notes for notes in logs if notes and notes[0].get("event") == "start"]
+    if not runs:
+        return {}
+    processors = dict.fromkeys(notes[0].get("processor", "") for notes in runs)
+    seconds = sum(notes[-1]["time"] - notes[0]["time"] for notes in runs)
+    when = time.strftime(UTC, time.gmtime(runs[0][0]["time"]))
+    return {"when": when, "seconds": seconds, "processor": ", ".join(filter(None, processors))}
 
 
 # --- who plays: the threads of this process, which get all blocks at once, or the workers of an executor --------
@@ -215,6 +228,7 @@ class Dispatch:
             count = workers or pool.usual_workers(devices)
             self.threads = pool.Workers(devices, count)
             about = {"devices": len(devices), "platform": kind, "workers": count}
+            about["processor"] = processor_name()
         note("start", missing=len(blocks), **about)
         self.request = request_of(plan) if self.threads is None else None
         self.waiting, self.under_way = deque(_in_order(blocks)), dict[Future[Answer], Block]()

@@ -8,6 +8,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats as laws
 
@@ -115,6 +116,11 @@ def test_empirical_rows_stay_together_and_are_equally_likely() -> None:
         (round(r * ticks.ONE), round(c * ticks.ONE)) for r, c in zip(rewards, costs, strict=True)
     }
     assert {tuple(pair) for pair in pairs.T.tolist()} == expected
+    columns = {"arm": ["y", "x", *"yyy"], "cost": [0.5, 0.1, 0.25, 1.0, 0.9]}
+    frame = pd.DataFrame(columns | {"reward": [0.1, 0.0, 0.2, 0.3, 0.1], "day": 1})
+    jax.tree.map(np.testing.assert_array_equal, FiniteArms.empirical(frame), arms)
+    twice = frame.rename(columns={"cost": "cost_0"}).assign(cost_1=frame["cost"], instance=7)
+    assert FiniteArms.empirical(twice).spec.resources == 2
     assert laws.chisquare(counts).pvalue > 0.01
     assert arms.values()[0][0, 1] == pytest.approx(np.mean(rewards), abs=1 / ticks.ONE)
     assert (draws(arms, 0)[0] == 0).all()

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -103,6 +104,7 @@ def two(second: bool) -> FiniteArms:
     return bernoulli(HALVES, HALVES, [True, second])
 
 
+UNEVEN = pd.DataFrame({"arm": [0, 1], "instance": [0, 1], "reward": 0.5, "cost": 0.5})
 REFUSED = [
     # finitely many arms
     (lambda: bernoulli([0.5, 1.5], HALVES), "mean_reward: 1.5 given"),
@@ -120,6 +122,8 @@ REFUSED = [
     (lambda: empirical([[([0.5], [])]]), r"logs\[0\]\[0\]: shapes"),
     (lambda: empirical([[([1.5], [0.5])]]), r"logs\[0\]\[0\] rewards: 1.5 given"),
     (lambda: empirical([[([0.5], [NAN])]]), r"logs\[0\]\[0\] costs: nan given"),
+    (lambda: empirical(pd.DataFrame({"arm": [1], "reward": [1]})), "'columns arm, reward' given.* with cost"),
+    (lambda: empirical(UNEVEN), "logs: 'an instance without some arm' given"),
     (lambda: random_bernoulli(KEY, 3, 1.5), "arms: 1.5 given"),
     (lambda: random_bernoulli(KEY, 0, 3), "instances: 0 given"),
     # arms that close

@@ -106,19 +106,13 @@ def test_the_numbers_are_those_of_simulate(done):
                 engine="scan",
             )
             for policy in ("OmegaUCB", "MUCB"):
-                setting, cell = (
-                    alone.sel(policy=policy),
-                    result.results[policy, name, int(budget == 16.0)],
-                )
-                jb.testing.assert_same_results(
-                    dataclasses.replace(setting, final={}), cell, f"{policy} on {name}"
-                )
-                assert dataclasses.replace(setting.about, device="") == dataclasses.replace(
-                    cell.about, device=""
-                )
-            part = data.sel(environment=name, budget=budget).isel(
-                instance=slice(environment.instances)
-            )
+                setting = dataclasses.replace(alone.sel(policy=policy), final={})
+                cell = result.results[policy, name, int(budget == 16.0)]
+                jb.testing.assert_same_results(setting, cell, f"{policy} on {name}")
+                about = dataclasses.replace(cell.about, device=setting.about.device)
+                assert about == setting.about
+            part = data.sel(environment=name, budget=budget)
+            part = part.isel(instance=slice(environment.instances))
             for quantity in ("regret", "realised_regret", "reward", "spent", "rounds"):
                 np.testing.assert_array_equal(
                     part[quantity].values, getattr(alone, quantity).values, err_msg=quantity
@@ -153,15 +147,25 @@ def test_the_dataset_is_labelled_and_survives_the_disk(done):
         assert json.loads(stored.attrs["about"])["seed"] == 5
 
 
+def test_regret_is_drawn_by_budget(done):
+    axes = done[1].plot.regret("two").axes[0]
+    ends = done[1].data["regret"].sel(environment="two").isel(instance=slice(2), mark=-1, setting=1)
+    line = axes.get_lines()[1]
+    assert line.get_label() == "OmegaUCB, ρ = 0.25" and axes.get_xlabel() == "budget"
+    assert line.get_xdata().tolist() == [0.0, 4.0, 16.0]
+    means = ends.mean(["instance", "replicate"]).values
+    np.testing.assert_allclose(line.get_ydata()[1:], means, atol=1e-6)
+    with pytest.raises(jb.InputError, match="environment: None given; it must be 'three' or"):
+        done[1].plot.regret()
+
+
 def test_as_data_frames(done):
     data, table = done[1].data, done[1].to_pandas()
     assert list(table.columns[:7]) == [*AXES, "policy"]
     assert len(table) == data["regret"].size and table.attrs["units"]["spent"] == "cost"
-    frame = table[
-        (table.setting == "OmegaUCB rho=0.25")
-        & (table.environment == "three")
-        & (table.budget == 16.0)
-    ]
+    frame = table.query(
+        "setting == 'OmegaUCB rho=0.25' and environment == 'three' and budget == 16"
+    )
     cells = data["regret"].sel(setting="OmegaUCB rho=0.25", environment="three", budget=16.0)
     np.testing.assert_array_equal(frame.regret.to_numpy(), cells.values.ravel())
 
