@@ -85,7 +85,7 @@ class Agent:
             :meth:`statistics` at most).
         lost: the charge for a request of unknown cost (:meth:`expire`, :meth:`fail`): the
             ``"mean"`` of its arm's costs, or its ``"bound"``.
-        breaker: when a failing arm is set aside, see :class:`Breaker`; None: never.
+        breaker: when a failing arm is paused, see :class:`Breaker`; None: never.
         retention: seconds that events are kept for :func:`events` and :func:`audit`.
         start: when periods of so many seconds begin, in seconds of the clock.
         clock, tolerance: a function that returns the time; a reading that is off by more than so
@@ -233,9 +233,11 @@ class Agent:
                 db.execute("COMMIT" if write else "ROLLBACK")
                 ledger.is_whole = True
             except (sqlite3.Error, OSError) as problem:
-                moved = "it was moved or deleted: create the agent again"
-                reason = moved if isinstance(problem, OSError) else problem
-                raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
+                reason = f"{problem}; nothing has changed"
+                if isinstance(problem, OSError) or "closed" in reason:
+                    was = "moved or deleted" if isinstance(problem, OSError) else "closed"
+                    reason = f"it was {was}; create the agent again"
+                raise Broken(f"{self._place or 'agent'}: {reason}") from problem
             except InputError as wrong:
                 is_said = isinstance(wrong, Misuse) or not serving
                 raise (wrong if is_said else Misuse(str(wrong))) from None
@@ -302,7 +304,7 @@ class Agent:
         """Choose an arm for a request, or for ``n``; returns a :class:`Ticket` for each.
 
         It is None if no arm can serve, or if the policy saves the money for later requests. An arm
-        serves unless it was removed, is set aside, or a budget that pays for it cannot pay its
+        serves unless it was removed, is paused, or a budget that pays for it cannot pay its
         reservation, or has no request left.
 
         Args:
@@ -343,7 +345,7 @@ class Agent:
     def fail(self, ticket: Ticket | int, *, cost: Any = None) -> None:
         """Report a failed request: reward 0 and its cost, if known, are learned; the rest is freed.
 
-        An arm that fails repeatedly is set aside (:class:`Breaker`).
+        An arm that fails repeatedly is paused (:class:`Breaker`).
 
         Args:
             ticket, cost: or its id; what it cost nevertheless, 0 if nothing, None if unknown: then
@@ -462,7 +464,7 @@ class Agent:
             return ledger.by_period(caller)[0]
 
     def overspent(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """By how much periods were overspent, in the form of :meth:`charged`."""
+        """By how much periods were overspent, in the form of :meth:`charged`; {} if none was."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[1]
 
@@ -482,7 +484,7 @@ class Agent:
 
         Of each arm: ``pulls`` (known costs), mean ``reward`` and ``cost`` with standard errors,
         ``open``, ``lost`` and ``failed`` requests, costs ``above`` the bound, the ``bound``, what a
-        request would ``hold`` now, the seconds for which it is ``aside``. Of each budget of all:
+        request would ``hold`` now, for how many seconds it is ``paused``. Of each budget of all:
         what is ``granted``, ``charged``, ``left`` and ``overspent`` in this period, what is
         ``held`` for open requests and what they could cost above that (``at_risk``). Of all:
         ``requests``, ``turned_away``, ``cancelled``, ``late`` answers, ``open``. It can be read
@@ -504,7 +506,7 @@ class Agent:
                 **{name: row[name] for name in ("open", "lost", "failed", "above")},
                 "bound": in_currency(setup.bounds[k]),
                 "hold": in_currency(row["hold"]),
-                "aside": max(row["until"] - now, 0.0),
+                "paused": max(row["until"] - now, 0.0),
             }
         for account, granted, charged in balances:
             requests = [x for x in open_requests if x["arm"] in account.arms]

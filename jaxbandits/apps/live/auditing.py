@@ -135,7 +135,6 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         paid, over = ledger.by_period()
     report = {"decisions": replayed.count("choose"), "before": before}
     report["outcomes"] = replayed.count("learn") + replayed.count("fail")
-    over = {name: row for name, row in over.items() if row}
     return report | {"problems": problems, "charged": paid, "overspent": over}
 
 

@@ -13,6 +13,7 @@ import json
 import logging
 import math
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,7 +43,7 @@ CREATE TABLE terms (text TEXT, arguments TEXT);
 -- the running hour)
 CREATE TABLE service (version INTEGER, event INTEGER, round INTEGER, now REAL, trust INTEGER,
     seen INTEGER, pace TEXT, turned_away INTEGER, cancelled INTEGER, late INTEGER, learnt BLOB);
--- what a request holds now, failures and pauses (trips) in a row, until when it is set aside,
+-- what a request holds now, failures and pauses (trips) in a row, until when it is paused,
 -- then sums over requests with a known cost, and over those with a known reward
 CREATE TABLE arms (id INTEGER PRIMARY KEY, name TEXT UNIQUE, hold INTEGER, open INTEGER DEFAULT 0,
     failures INTEGER DEFAULT 0, trips INTEGER DEFAULT 0, until REAL DEFAULT 0, pulls INTEGER DEFAULT 0,
@@ -278,7 +279,7 @@ class ServiceLedger:
     def by_period(self, caller: str | None = None) -> tuple[dict[str, dict[float, float]], ...]:
         """What each budget paid, and what of it exceeded the grant, by the start of the period."""
         paid: dict[str, dict[float, float]] = {x.name: {} for x in self.accounts(caller)}
-        over: dict[str, dict[float, float]] = {name: {} for name in paid}
+        over: dict[str, dict[float, float]] = {}
         of_caller = "SELECT * FROM periods WHERE caller IN ('', ?) ORDER BY begins"
         for row in self.rows(of_caller, caller or ""):
             name, beyond = row["budget"], row["charged"] - row["granted"]
@@ -301,7 +302,7 @@ class ServiceLedger:
     ) -> tuple[dict[int, float], dict[str, tuple[int, int]]]:
         """When each available arm can serve; (granted, charged) by budget.
 
-        An arm is closed while it is set aside, and until every budget renews that pays for it and
+        An arm is closed while it is paused, and until every budget renews that pays for it and
         cannot pay what a request holds, or has no request left. One that costs nothing needs no
         money.
         """
@@ -454,8 +455,9 @@ class ServiceLedger:
             breaker, failures = setup.breaker, arm["failures"]
             if breaker and not arm["trips"] and failures >= breaker.failures:
                 arm |= {"trips": 1, "until": max(arm["until"], now + breaker.seconds(1))}
-                aside = setup.names[k], failures
-                _LOGGER.warning("%s failed %d times in a row and is set aside", *aside)
+                at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))  # of an audit: then
+                what = f"{setup.names[k]} failed {failures} times in a row, last in request {id}"
+                _LOGGER.warning("%s: %s; it is paused for %g s", at, what, arm["until"] - now)
         self.db.execute(_ARM_UPDATE, [*arm.values()])
         change = {"learnt": learnt, "cancelled": service["cancelled"] + (do == "cancel")}
         change["late"] = service["late"] + (late and do in ("learn", "fail"))
