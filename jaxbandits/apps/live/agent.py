@@ -74,7 +74,7 @@ class Agent:
             request. Inside ``Discounted`` where prices and quality change.
         arms: names, and the most that a request to each can cost, in money; 0 for a free one.
         reward_bound, key: rewards are from 0 to this; ``jax.random.key(seed)``.
-        budgets: see :class:`Budget`; none: no request is ever refused.
+        budgets: see :class:`Budget`; none: money is no limit.
         context: the number of context features of a request, which each :meth:`choose` then needs.
         file: where the state is stored; None: in memory. An existing file is continued. Arguments
             that differ from those of its last start become the terms; the others stay as
@@ -87,10 +87,10 @@ class Agent:
             ``"mean"`` of its arm's costs, or its ``"bound"``.
         breaker: when a failing arm is paused, see :class:`Breaker`; None: never.
         retention: seconds that events are kept for :func:`events` and :func:`audit`.
-        start: when periods of so many seconds begin, in seconds of the clock.
-        clock, tolerance: a function that returns the time; a reading that is off by more than so
-            many seconds (default: an hour, by :func:`time.monotonic`; for your own clock a
-            week, by the last event) is refused until :meth:`resume` accepts it.
+        start: when the first of the periods that are a number of seconds begins.
+        clock, tolerance: a function that returns the time in seconds; how far a reading may be off
+            (default: an hour from what :func:`time.monotonic` says; for your own clock, a week
+            from the last event). Others are refused until :meth:`resume` accepts one.
         patience: seconds to wait for calls of other processes.
         sync: wait for the disk after every call. Without it the last calls may be lost if the
             machine crashes, but not if a process does.
@@ -303,9 +303,9 @@ class Agent:
     ) -> Any:
         """Choose an arm for a request, or for ``n``; returns a :class:`Ticket` for each.
 
-        It is None if no arm can serve, or if the policy saves the money for later requests. An arm
-        serves unless it was removed, is paused, or a budget that pays for it cannot pay its
-        reservation, or has no request left.
+        It is None if no arm can serve (until :meth:`renews_at`), or if the policy saves the money
+        for later requests. An arm serves unless it was removed, is paused, or a budget that pays
+        for it cannot pay its reservation, or has no request left.
 
         Args:
             n, available: how many (then a list is returned); names that may serve, default all.
@@ -334,7 +334,7 @@ class Agent:
         arm's bound is booked and learned.
 
         Args:
-            ticket, cost: or its id; money, at least 0: a number, a ``Decimal`` or its text.
+            ticket, cost: it or its id; money, at least 0: a number, a ``Decimal`` or its text.
             reward: from 0 to ``reward_bound``; None if unknown, and then not learned.
 
         Raises:
@@ -348,8 +348,8 @@ class Agent:
         An arm that fails repeatedly is paused (:class:`Breaker`).
 
         Args:
-            ticket, cost: or its id; what it cost nevertheless, 0 if nothing, None if unknown: then
-                it is charged by ``lost``.
+            ticket, cost: it or its id; what it cost nevertheless, 0 if nothing, None if unknown:
+                then it is charged by ``lost``.
         """
         self._settle("fail", ticket, 0.0, cost)
 
@@ -386,8 +386,8 @@ class Agent:
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
         """Stop waiting for requests older than so many seconds, and charge them by ``lost``.
 
-        A late answer may still be reported (:meth:`learn`) until the request is twice as old; then
-        it is forgotten, and an answer raises :class:`Settled`.
+        Call it every few seconds, in any process. A late answer may still be reported until the
+        request is twice as old; then it is forgotten, and an answer raises :class:`Settled`.
 
         Args:
             older_than, failed: seconds; whether the policy and the breaker count them as failures.
@@ -469,7 +469,7 @@ class Agent:
             return ledger.by_period(caller)[1]
 
     def renews_at(self, caller: str | None = None) -> float | None:
-        """When the first arm can serve again; None if one can now."""
+        """When the first arm can serve again, in seconds of the clock; None if one can now."""
         with self._transaction(write=False) as ledger:
             return ledger.renews_at(self._reading(ledger), caller)
 

@@ -14,6 +14,7 @@ import logging
 import math
 import sqlite3
 import time
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -191,8 +192,9 @@ class Setup:
 class ServiceLedger:
     """The tables of one open file; every method is called inside a transaction.
 
-    ``service`` and ``arms`` are the rows of these tables; they are read again only where another
-    connection wrote, or a call of this one was cut short (``is_whole`` is False).
+    ``service`` and ``arms`` are the rows of these tables, ``paid`` what periods were charged; they
+    are read again only where another connection wrote, or a call of this one was cut short
+    (``is_whole`` is False).
     """
 
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
@@ -204,6 +206,7 @@ class ServiceLedger:
         self.setup: Setup
         self.service: dict[str, Any]
         self.arms: list[dict[str, Any]]
+        self.paid: dict[tuple[str, str | None, float], int]
 
     def row(self, sql: str, *values: Any) -> Any:
         """The first row of a query's result."""
@@ -239,6 +242,7 @@ class ServiceLedger:
         """Read what others wrote; returns whether the terms are those of the set-up."""
         (seen,) = self.row("PRAGMA data_version")
         if seen != self._seen or not self.is_whole:
+            self.paid = {}
             self.service = dict(self.row("SELECT * FROM service"))
             self.arms = [*map(dict, self.rows(f"SELECT {','.join(_ARM)} FROM arms ORDER BY id"))]
         self._seen, self.is_whole = seen, False
@@ -262,10 +266,11 @@ class ServiceLedger:
         self, account: BudgetAccount, now: float, caller: str | None = None
     ) -> tuple[int, int]:
         """What is granted and charged in this period."""
-        begins = account.period(now)[0]
-        charged = "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?"
-        row = self.row(charged, account.name, caller if account.per_caller else "", begins)
-        return account.amount, row["charged"] if row else 0
+        key = account.name, caller if account.per_caller else "", account.period(now)[0]
+        if key not in self.paid:
+            charged = "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?"
+            self.paid[key] = row["charged"] if (row := self.row(charged, *key)) else 0
+        return account.amount, self.paid[key]
 
     def charge(self, request: Mapping[str, Any], amount: int, count: int = 0) -> None:
         """Charge every budget that pays for the arm, in the period of the decision."""
@@ -275,6 +280,8 @@ class ServiceLedger:
                 charged = count * BILLION if account.counts else amount
                 key = account.name, caller, account.period(request["time"])[0]
                 self.db.execute(_BOOK, (*key, account.amount, charged))
+                if key in self.paid:
+                    self.paid[key] += charged
 
     def by_period(self, caller: str | None = None) -> tuple[dict[str, dict[float, float]], ...]:
         """What each budget paid, and what of it exceeded the grant, by the start of the period."""
@@ -323,7 +330,7 @@ class ServiceLedger:
 
     def situation(
         self, now: float, available: Sequence[str] | None, caller: str | None, context: bytes | None
-    ) -> tuple[np.ndarray | None, set[int]]:
+    ) -> tuple[bytes | None, set[int]]:
         """(the policy's input, None if no arm can serve; the arms that can)."""
         setup, service, arms = self.setup, self.service, self.arms
         if caller is None and (cap := next((x for x in setup.accounts if x.per_caller), None)):
@@ -348,8 +355,8 @@ class ServiceLedger:
             bounds = [setup.tick(arm["hold"]) for arm in arms]
             words[left.bound.start : left.bound.start + n] = bounds
         if context:
-            words[view.context] = np.frombuffer(context, np.int32).tolist()
-        return np.array(words, np.int32), ready
+            words[view.context] = array("i", context)
+        return array("i", words).tobytes(), ready
 
     def choose(
         self, now: float, context: bytes | None = None, **conditions: Any
@@ -519,7 +526,7 @@ class ServiceLedger:
                 self.db.execute("DELETE FROM events WHERE n <= ?", (first,))
                 self.db.execute("DELETE FROM states WHERE event < ?", (first,))
             begins = min((x.period(oldest)[0] for x in self.setup.accounts), default=oldest)
-            # There may be many callers
+            self.paid = {}  # there may be many callers
             self.db.execute("DELETE FROM periods WHERE caller > '' AND begins < ?", (begins,))
 
     def restore(self, text: str) -> None:
