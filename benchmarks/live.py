@@ -159,12 +159,12 @@ def dead() -> None:
             return ticket.arm == dies
 
         before, failures = sum(serve(True) for _ in range(600)), 0
-        while not agent.statistics()["arms"][favourite]["aside"]:
+        while not agent.statistics()["arms"][favourite]["paused"]:
             failures += serve(False)
         tried = sum(serve(False) for _ in range(360))
         name = f"{favourite} ({type(policy).__name__})"
         print(
-            f"{name}: {before} of 600 while well, aside after {failures} failures, then {tried} of 360 in six hours"
+            f"{name}: {before} of 600 while well, paused after {failures} failures, then {tried} of 360 in six hours"
         )
         if tried > 5:
             raise SystemExit(1)
@@ -298,7 +298,7 @@ def _days(ratio: int, hold: Any, charge: str, days: int, rate: int, seed: int) -
         statistics.mean(account[d] / grant for d in late),
         statistics.mean(billed[d] / grant for d in late),
         max(billed[d] / grant for d in late),
-        max(agent.overspent()["budget"].values(), default=0.0) / grant,
+        max(agent.overspent().get("budget", {}).values(), default=0.0) / grant,
         refused / requests,
         quality / requests,
     )

@@ -74,7 +74,7 @@ class Agent:
             request. Inside ``Discounted`` where prices and quality change.
         arms: names, and the most that a request to each can cost, in money; 0 for a free one.
         reward_bound, key: rewards are from 0 to this; ``jax.random.key(seed)``.
-        budgets: see :class:`Budget`; none: no request is ever refused.
+        budgets: see :class:`Budget`; none: money is no limit.
         context: the number of context features of a request, which each :meth:`choose` then needs.
         file: where the state is stored; None: in memory. An existing file is continued. Arguments
             that differ from those of its last start become the terms; the others stay as
@@ -85,12 +85,12 @@ class Agent:
             :meth:`statistics` at most).
         lost: the charge for a request of unknown cost (:meth:`expire`, :meth:`fail`): the
             ``"mean"`` of its arm's costs, or its ``"bound"``.
-        breaker: when a failing arm is set aside, see :class:`Breaker`; None: never.
+        breaker: when a failing arm is paused, see :class:`Breaker`; None: never.
         retention: seconds that events are kept for :func:`events` and :func:`audit`.
-        start: when periods of so many seconds begin, in seconds of the clock.
-        clock, tolerance: a function that returns the time; a reading that is off by more than so
-            many seconds (default: an hour, by :func:`time.monotonic`; for your own clock a
-            week, by the last event) is refused until :meth:`resume` accepts it.
+        start: when the first of the periods that are a number of seconds begins.
+        clock, tolerance: a function that returns the time in seconds; how far a reading may be off
+            (default: an hour from what :func:`time.monotonic` says; for your own clock, a week
+            from the last event). Others are refused until :meth:`resume` accepts one.
         patience: seconds to wait for calls of other processes.
         sync: wait for the disk after every call. Without it the last calls may be lost if the
             machine crashes, but not if a process does.
@@ -233,9 +233,11 @@ class Agent:
                 db.execute("COMMIT" if write else "ROLLBACK")
                 ledger.is_whole = True
             except (sqlite3.Error, OSError) as problem:
-                moved = "it was moved or deleted: create the agent again"
-                reason = moved if isinstance(problem, OSError) else problem
-                raise Broken(f"{self._place}: {reason}; nothing has changed") from problem
+                reason = f"{problem}; nothing has changed"
+                if isinstance(problem, OSError) or "closed" in reason:
+                    was = "moved or deleted" if isinstance(problem, OSError) else "closed"
+                    reason = f"it was {was}; create the agent again"
+                raise Broken(f"{self._place or 'agent'}: {reason}") from problem
             except InputError as wrong:
                 is_said = isinstance(wrong, Misuse) or not serving
                 raise (wrong if is_said else Misuse(str(wrong))) from None
@@ -301,9 +303,9 @@ class Agent:
     ) -> Any:
         """Choose an arm for a request, or for ``n``; returns a :class:`Ticket` for each.
 
-        It is None if no arm can serve, or if the policy saves the money for later requests. An arm
-        serves unless it was removed, is set aside, or a budget that pays for it cannot pay its
-        reservation, or has no request left.
+        It is None if no arm can serve (until :meth:`renews_at`), or if the policy saves the money
+        for later requests. An arm serves unless it was removed, is paused, or a budget that pays
+        for it cannot pay its reservation, or has no request left.
 
         Args:
             n, available: how many (then a list is returned); names that may serve, default all.
@@ -332,7 +334,7 @@ class Agent:
         arm's bound is booked and learned.
 
         Args:
-            ticket, cost: or its id; money, at least 0: a number, a ``Decimal`` or its text.
+            ticket, cost: it or its id; money, at least 0: a number, a ``Decimal`` or its text.
             reward: from 0 to ``reward_bound``; None if unknown, and then not learned.
 
         Raises:
@@ -343,11 +345,11 @@ class Agent:
     def fail(self, ticket: Ticket | int, *, cost: Any = None) -> None:
         """Report a failed request: reward 0 and its cost, if known, are learned; the rest is freed.
 
-        An arm that fails repeatedly is set aside (:class:`Breaker`).
+        An arm that fails repeatedly is paused (:class:`Breaker`).
 
         Args:
-            ticket, cost: or its id; what it cost nevertheless, 0 if nothing, None if unknown: then
-                it is charged by ``lost``.
+            ticket, cost: it or its id; what it cost nevertheless, 0 if nothing, None if unknown:
+                then it is charged by ``lost``.
         """
         self._settle("fail", ticket, 0.0, cost)
 
@@ -384,8 +386,8 @@ class Agent:
     def expire(self, *, older_than: float, failed: bool = True) -> list[Ticket]:
         """Stop waiting for requests older than so many seconds, and charge them by ``lost``.
 
-        A late answer may still be reported (:meth:`learn`) until the request is twice as old; then
-        it is forgotten, and an answer raises :class:`Settled`.
+        Call it every few seconds, in any process. A late answer may still be reported until the
+        request is twice as old; then it is forgotten, and an answer raises :class:`Settled`.
 
         Args:
             older_than, failed: seconds; whether the policy and the breaker count them as failures.
@@ -462,12 +464,12 @@ class Agent:
             return ledger.by_period(caller)[0]
 
     def overspent(self, caller: str | None = None) -> dict[str, dict[float, float]]:
-        """By how much periods were overspent, in the form of :meth:`charged`."""
+        """By how much periods were overspent, in the form of :meth:`charged`; {} if none was."""
         with self._transaction(write=False) as ledger:
             return ledger.by_period(caller)[1]
 
     def renews_at(self, caller: str | None = None) -> float | None:
-        """When the first arm can serve again; None if one can now."""
+        """When the first arm can serve again, in seconds of the clock; None if one can now."""
         with self._transaction(write=False) as ledger:
             return ledger.renews_at(self._reading(ledger), caller)
 
@@ -482,7 +484,7 @@ class Agent:
 
         Of each arm: ``pulls`` (known costs), mean ``reward`` and ``cost`` with standard errors,
         ``open``, ``lost`` and ``failed`` requests, costs ``above`` the bound, the ``bound``, what a
-        request would ``hold`` now, the seconds for which it is ``aside``. Of each budget of all:
+        request would ``hold`` now, for how many seconds it is ``paused``. Of each budget of all:
         what is ``granted``, ``charged``, ``left`` and ``overspent`` in this period, what is
         ``held`` for open requests and what they could cost above that (``at_risk``). Of all:
         ``requests``, ``turned_away``, ``cancelled``, ``late`` answers, ``open``. It can be read
@@ -504,7 +506,7 @@ class Agent:
                 **{name: row[name] for name in ("open", "lost", "failed", "above")},
                 "bound": in_currency(setup.bounds[k]),
                 "hold": in_currency(row["hold"]),
-                "aside": max(row["until"] - now, 0.0),
+                "paused": max(row["until"] - now, 0.0),
             }
         for account, granted, charged in balances:
             requests = [x for x in open_requests if x["arm"] in account.arms]

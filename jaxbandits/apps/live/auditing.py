@@ -115,7 +115,7 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         The numbers of ``decisions`` and ``outcomes`` that were checked; ``problems``, a line for
         each decision, event or state that differs or is missing (it goes on with the next state);
         how many events ``before`` the first state are not kept; what each budget was ``charged``
-        and by how much it was ``overspent``, by the begin of the period.
+        and, if so, by how much it was ``overspent``, by the start of the period.
 
     Example:
         >>> import os, tempfile, jax
@@ -135,7 +135,6 @@ def audit(file: Any, *, policy: Policy | None = None) -> dict[str, Any]:
         paid, over = ledger.by_period()
     report = {"decisions": replayed.count("choose"), "before": before}
     report["outcomes"] = replayed.count("learn") + replayed.count("fail")
-    over = {name: row for name, row in over.items() if row}
     return report | {"problems": problems, "charged": paid, "overspent": over}
 
 
@@ -179,7 +178,7 @@ def propensities(
                 continue
             is_exact = chooses_by_logits(setup.policy) or isinstance(setup.policy, FixedSplit)
             learnt = setup.program.state(copy.service["learnt"])
-            situation = setup.program.situations.split(words)
+            situation = setup.program.situations.split(np.frombuffer(words, np.int32))
             decision, k = (setup.policy, learnt, *situation), event["arm"]
             if is_exact:
                 share, error = float(exact(*decision)[k]), 0.0

@@ -44,11 +44,7 @@ class Clock:
         return now
 
     def read(self, last: float | None, trust: int) -> float:
-        """The time, never earlier than the ``last`` event of any process.
-
-        Where ``trust`` has changed somebody took the clock at its word: then any later reading is
-        believed.
-        """
+        """The time, not before the ``last`` event; any is believed if ``trust`` has changed."""
         now, passed = self.reading(), time.monotonic()
         if trust != self._trust:
             self._before, self._trust = None, trust
@@ -102,7 +98,7 @@ class Forecast:
     """
 
     def __init__(self, start: float, state: Sequence[Any] | None):
-        self._start, self._ends = start, dict[float, float]()
+        self._start, self._before = start, dict[int, float]()
         past: Sequence[Any] = state or (None, 0.0, 0.0, [1.0] * 24)
         self.slot, self._arrivals, self._expected, table = past
         self.table = list(table)
@@ -117,10 +113,10 @@ class Forecast:
 
     def _until(self, place: float) -> float:
         """Requests that the table expects before this place."""
-        slot = math.floor(place)
-        days, rest = divmod(slot, 24)
-        whole = days * math.fsum(self.table) + math.fsum(self.table[:rest])
-        return whole + (place - slot) * self.table[rest]
+        if (slot := math.floor(place)) not in self._before:
+            days, rest = divmod(slot, 24)
+            self._before[slot] = days * math.fsum(self.table) + math.fsum(self.table[:rest])
+        return self._before[slot] + (place - slot) * self.table[slot % 24]
 
     def move(self, slot: int, arrivals: int, now: float) -> None:
         """Begin another hour, after so many requests in the current one."""
@@ -134,21 +130,16 @@ class Forecast:
             self._arrivals = fade * (self._arrivals + came)
             self._expected = fade * due
             self.table[over % 24] += 0.5 * (came / level - expected)
-        self.slot, self._ends = slot, {}
+        self.slot, self._before = slot, {}
 
     def ahead(
         self, periods: Sequence[tuple[float, float]], now: float, arrivals: int
     ) -> list[list[int]]:
-        """Expected requests, at least 1, until the end of each period and in all of it.
-
-        ``arrivals`` requests have come in the running hour.
-        """
+        """Expected requests, at least 1, until each period ends and in all of it, after so many."""
         place = self.place(now)
         until = self._until(place)
         due = self._expected + until - self._until(math.floor(place))
         level = (self._arrivals + arrivals + _TRUST) / (due + _TRUST)
-        for x in {x for period in periods for x in period} - self._ends.keys():
-            self._ends[x] = self._until(self.place(x))
-        ends = [(self._ends[first], self._ends[last]) for first, last in periods]
+        ends = [[self._until(self.place(x)) for x in period] for period in periods]
         rows = [last - until for _, last in ends], [last - first for first, last in ends]
         return [[min(max(round(level * x), 1), 1 << 30) for x in row] for row in rows]

@@ -14,7 +14,7 @@ class Settled(Misuse):
 
 
 class Broken(OSError):
-    """The call could not be written: a full disk, a moved or locked file, or a forked process.
+    """The call could not be written: disk full, file moved or locked, agent closed or in a fork.
 
     Calls that only read still work, and the next call tries again.
     """

@@ -13,6 +13,8 @@ import json
 import logging
 import math
 import sqlite3
+import time
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,7 +44,7 @@ CREATE TABLE terms (text TEXT, arguments TEXT);
 -- the running hour)
 CREATE TABLE service (version INTEGER, event INTEGER, round INTEGER, now REAL, trust INTEGER,
     seen INTEGER, pace TEXT, turned_away INTEGER, cancelled INTEGER, late INTEGER, learnt BLOB);
--- what a request holds now, failures and pauses (trips) in a row, until when it is set aside,
+-- what a request holds now, failures and pauses (trips) in a row, until when it is paused,
 -- then sums over requests with a known cost, and over those with a known reward
 CREATE TABLE arms (id INTEGER PRIMARY KEY, name TEXT UNIQUE, hold INTEGER, open INTEGER DEFAULT 0,
     failures INTEGER DEFAULT 0, trips INTEGER DEFAULT 0, until REAL DEFAULT 0, pulls INTEGER DEFAULT 0,
@@ -190,8 +192,9 @@ class Setup:
 class ServiceLedger:
     """The tables of one open file; every method is called inside a transaction.
 
-    ``service`` and ``arms`` are the rows of these tables; they are read again only where another
-    connection wrote, or a call of this one was cut short (``is_whole`` is False).
+    ``service`` and ``arms`` are the rows of these tables, ``paid`` what periods were charged; they
+    are read again only where another connection wrote, or a call of this one was cut short
+    (``is_whole`` is False).
     """
 
     def __init__(self, db: sqlite3.Connection, policy: Policy | None):
@@ -203,6 +206,7 @@ class ServiceLedger:
         self.setup: Setup
         self.service: dict[str, Any]
         self.arms: list[dict[str, Any]]
+        self.paid: dict[tuple[str, str | None, float], int]
 
     def row(self, sql: str, *values: Any) -> Any:
         """The first row of a query's result."""
@@ -238,6 +242,7 @@ class ServiceLedger:
         """Read what others wrote; returns whether the terms are those of the set-up."""
         (seen,) = self.row("PRAGMA data_version")
         if seen != self._seen or not self.is_whole:
+            self.paid = {}
             self.service = dict(self.row("SELECT * FROM service"))
             self.arms = [*map(dict, self.rows(f"SELECT {','.join(_ARM)} FROM arms ORDER BY id"))]
         self._seen, self.is_whole = seen, False
@@ -261,10 +266,11 @@ class ServiceLedger:
         self, account: BudgetAccount, now: float, caller: str | None = None
     ) -> tuple[int, int]:
         """What is granted and charged in this period."""
-        begins = account.period(now)[0]
-        charged = "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?"
-        row = self.row(charged, account.name, caller if account.per_caller else "", begins)
-        return account.amount, row["charged"] if row else 0
+        key = account.name, caller if account.per_caller else "", account.period(now)[0]
+        if key not in self.paid:
+            charged = "SELECT charged FROM periods WHERE budget = ? AND caller = ? AND begins = ?"
+            self.paid[key] = row["charged"] if (row := self.row(charged, *key)) else 0
+        return account.amount, self.paid[key]
 
     def charge(self, request: Mapping[str, Any], amount: int, count: int = 0) -> None:
         """Charge every budget that pays for the arm, in the period of the decision."""
@@ -274,11 +280,13 @@ class ServiceLedger:
                 charged = count * BILLION if account.counts else amount
                 key = account.name, caller, account.period(request["time"])[0]
                 self.db.execute(_BOOK, (*key, account.amount, charged))
+                if key in self.paid:
+                    self.paid[key] += charged
 
     def by_period(self, caller: str | None = None) -> tuple[dict[str, dict[float, float]], ...]:
         """What each budget paid, and what of it exceeded the grant, by the start of the period."""
         paid: dict[str, dict[float, float]] = {x.name: {} for x in self.accounts(caller)}
-        over: dict[str, dict[float, float]] = {name: {} for name in paid}
+        over: dict[str, dict[float, float]] = {}
         of_caller = "SELECT * FROM periods WHERE caller IN ('', ?) ORDER BY begins"
         for row in self.rows(of_caller, caller or ""):
             name, beyond = row["budget"], row["charged"] - row["granted"]
@@ -301,7 +309,7 @@ class ServiceLedger:
     ) -> tuple[dict[int, float], dict[str, tuple[int, int]]]:
         """When each available arm can serve; (granted, charged) by budget.
 
-        An arm is closed while it is set aside, and until every budget renews that pays for it and
+        An arm is closed while it is paused, and until every budget renews that pays for it and
         cannot pay what a request holds, or has no request left. One that costs nothing needs no
         money.
         """
@@ -322,7 +330,7 @@ class ServiceLedger:
 
     def situation(
         self, now: float, available: Sequence[str] | None, caller: str | None, context: bytes | None
-    ) -> tuple[np.ndarray | None, set[int]]:
+    ) -> tuple[bytes | None, set[int]]:
         """(the policy's input, None if no arm can serve; the arms that can)."""
         setup, service, arms = self.setup, self.service, self.arms
         if caller is None and (cap := next((x for x in setup.accounts if x.per_caller), None)):
@@ -347,8 +355,8 @@ class ServiceLedger:
             bounds = [setup.tick(arm["hold"]) for arm in arms]
             words[left.bound.start : left.bound.start + n] = bounds
         if context:
-            words[view.context] = np.frombuffer(context, np.int32).tolist()
-        return np.array(words, np.int32), ready
+            words[view.context] = array("i", context)
+        return array("i", words).tobytes(), ready
 
     def choose(
         self, now: float, context: bytes | None = None, **conditions: Any
@@ -454,8 +462,9 @@ class ServiceLedger:
             breaker, failures = setup.breaker, arm["failures"]
             if breaker and not arm["trips"] and failures >= breaker.failures:
                 arm |= {"trips": 1, "until": max(arm["until"], now + breaker.seconds(1))}
-                aside = setup.names[k], failures
-                _LOGGER.warning("%s failed %d times in a row and is set aside", *aside)
+                at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))  # of an audit: then
+                what = f"{setup.names[k]} failed {failures} times in a row, last in request {id}"
+                _LOGGER.warning("%s: %s; it is paused for %g s", at, what, arm["until"] - now)
         self.db.execute(_ARM_UPDATE, [*arm.values()])
         change = {"learnt": learnt, "cancelled": service["cancelled"] + (do == "cancel")}
         change["late"] = service["late"] + (late and do in ("learn", "fail"))
@@ -517,7 +526,7 @@ class ServiceLedger:
                 self.db.execute("DELETE FROM events WHERE n <= ?", (first,))
                 self.db.execute("DELETE FROM states WHERE event < ?", (first,))
             begins = min((x.period(oldest)[0] for x in self.setup.accounts), default=oldest)
-            # There may be many callers
+            self.paid = {}  # there may be many callers
             self.db.execute("DELETE FROM periods WHERE caller > '' AND begins < ?", (begins,))
 
     def restore(self, text: str) -> None:

@@ -160,13 +160,11 @@ class Situation(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(tree: Any, states: Words, situations: Words, d: int) -> tuple[Any, Any]:
+def _compiled(constants: Words, states: Words, situations: Words, d: int) -> tuple[Any, Any]:
     """choose and learn, for all policies of one structure; ``d`` numbers are known of a request."""
 
-    def learn(
-        leaves: Any, key: Any, there: Any, memory: jax.Array, noted: jax.Array, count: jax.Array
-    ) -> jax.Array:
-        policy = jax.tree.unflatten(tree, leaves)
+    def learn(fixed: jax.Array, memory: jax.Array, noted: jax.Array, count: jax.Array) -> jax.Array:
+        policy, key, there = constants.split(fixed)
 
         def once(i: jax.Array, words: jax.Array) -> jax.Array:
             round, arm, reward, cost = noted[i, :4]
@@ -179,13 +177,13 @@ def _compiled(tree: Any, states: Words, situations: Words, d: int) -> tuple[Any,
 
         return jax.lax.fori_loop(0, count, once, memory)
 
-    def choose(leaves: Any, key: Any, there: Any, words: jax.Array) -> jax.Array:
-        policy = jax.tree.unflatten(tree, leaves)
+    def choose(fixed: jax.Array, words: jax.Array) -> jax.Array:
+        policy, key, _ = constants.split(fixed)
         # One array of all: each further one would take as long as the decision
         count, memory, noted, situation = jnp.split(
             words, np.cumsum([1, states.ends[-1], _MOST_NOTED * (4 + d)])
         )
-        memory = learn(leaves, key, there, memory, noted.reshape(_MOST_NOTED, 4 + d), count[0])
+        memory = learn(fixed, memory, noted.reshape(_MOST_NOTED, 4 + d), count[0])
         state, view = states.split(memory), situations.split(situation)
         after, arm = policy.select_while_open(state, streams.typed(key), *view)
         return packed((arm.astype(jnp.int32).reshape(()), jax.tree.map(jnp.asarray, after)), jnp)
@@ -204,8 +202,8 @@ class Program:
         self, policy: Policy, key: Sequence[int], there: Any, situation: Situation, d: int
     ):
         self.policy, spec = policy, FiniteSpec(there.size, context=(d,) if d else None)
-        leaves, tree = jax.tree.flatten(policy)
-        self._constants = leaves, jnp.asarray(np.array(key, np.uint32)), jnp.asarray(there)
+        constants = jax.tree.map(np.asarray, (policy, np.array(key, np.uint32), there))
+        self._fixed = jnp.asarray(packed(constants))
         name, self._d, self.situations = type(policy).__name__, d, Words.of(situation)
         policy.check(spec)
         try:
@@ -213,19 +211,20 @@ class Program:
             self.first, self.states = packed(first).tobytes(), Words.of(first)
             # Of a user's class the code may be another one by now.
             compiled = _compiled.__wrapped__ if is_users(policy) else _compiled
-            self._choose, self._learn = compiled(tree, self.states, self.situations, d)
-            self.choose(self.first, packed(situation))
+            kinds = Words.of(constants), self.states, self.situations
+            self._choose, self._learn = compiled(*kinds, d)
+            self.choose(self.first, packed(situation).tobytes())
         except Exception as problem:  # whatever a policy meets that asks for what no service has
             may_be = "one for requests: an index policy such as OmegaUCB(), or a pacer with budgets"
             raise bad("policy", name, f"{may_be} ({brief(problem, 90)})") from None
         self.learnt(self.first + bytes(4 * (4 + d)))
 
-    def choose(self, memory: bytes, situation: np.ndarray) -> tuple[bytes, int]:
+    def choose(self, memory: bytes, situation: bytes) -> tuple[bytes, int]:
         """The policy's memory after a decision in the situation of these words, and the arm."""
         noted, row = len(memory) - len(self.first), 4 * (4 + self._d)
         head, room = (noted // row).to_bytes(4, sys.byteorder), bytes(_MOST_NOTED * row - noted)
-        words = b"".join((head, memory, room, situation.tobytes()))
-        after = np.asarray(self._choose(*self._constants, np.frombuffer(words, np.int32)))
+        words = np.frombuffer(b"".join((head, memory, room, situation)), np.int32)
+        after = np.asarray(self._choose(self._fixed, words))
         return after[1:].tobytes(), int(after[0])
 
     def noted(self, memory: bytes, lesson: Lesson) -> bytes:
@@ -243,7 +242,7 @@ class Program:
             rows = np.frombuffer(part.ljust(at_once * row, b"\0"), np.int32).reshape(at_once, -1)
             count = np.int32(len(part) // row)
             before = np.frombuffer(words, np.int32)
-            words = np.asarray(self._learn(*self._constants, before, rows, count)).tobytes()
+            words = np.asarray(self._learn(self._fixed, before, rows, count)).tobytes()
         return words
 
     def state(self, memory: bytes) -> Any:

@@ -120,10 +120,10 @@ class Budget:
 
 @dataclasses.dataclass(frozen=True)
 class Breaker:
-    """Sets an arm aside for a pause after so many failures in a row.
+    """Pauses an arm after so many failures in a row.
 
-    Then one request tries it. Where that fails too the next pause is three times as long. A success
-    brings the arm back.
+    Then one request tries it. If that fails too, the next pause is three times as long. A success
+    ends the pause.
 
     Attributes:
         failures: how many in a row.

@@ -125,9 +125,7 @@ def test_what_forgets_serves_and_is_decided_again(file: Path) -> None:
 
 
 def cut_short(call: Any, line: int) -> bool:
-    """Ctrl-C at this line of the package's own that ``call`` comes to; False: it does not come so
-    far.
-    """
+    """Ctrl-C at so many lines of the package after the call; False if it has fewer."""
     lines_left = [line]
 
     def trace(frame: Any, event: str, _: Any) -> Any:
@@ -209,9 +207,7 @@ def test_a_file_that_was_moved_is_noticed(file: Path) -> None:
 
 
 def test_a_second_agent_of_a_process_leaves_the_locks_of_the_first(file: Path) -> None:
-    """Whoever closes a file lets go of its process's locks: another process then took the log away
-    from under both.
-    """
+    """Whoever closes a file releases its process's locks; then another may delete the log."""
     agent, again = new_agent(Clock(), file=file), new_agent(Clock(), file=file)
     look = "import contextlib, sqlite3, sys\nwith contextlib.closing(sqlite3.connect(sys.argv[1])) as db:\n"
     look += "    print(*db.execute('SELECT round FROM service').fetchone())"
@@ -231,6 +227,9 @@ def test_a_locked_file_is_waited_for_no_longer_than_said(file: Path) -> None:
     assert 0.1 < time.monotonic() - began < 5.0 and agent.statistics()["requests"] == 0
     writer.execute("ROLLBACK")
     assert agent.choose() is not None
+    agent.close()
+    with pytest.raises(Broken, match=r"agent\.db: it was closed; create the agent again$"):
+        agent.choose()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
@@ -291,9 +290,7 @@ def worker(file: Path, notes: Path, seed: int, requests: int) -> subprocess.Pope
 
 
 def reconcile(file: Path, folder: Path) -> int:
-    """What the processes said they did, is what the file says, to the last digit. Gives the number
-    of outcomes.
-    """
+    """The file says what the processes said, to the last digit; returns the number of outcomes."""
     noted: dict[str, dict[int, str]] = {"c": {}, "t": {}, "l": {}}
     for path in folder.glob("notes.*"):
         for line in path.read_text().splitlines():
@@ -313,7 +310,7 @@ def reconcile(file: Path, folder: Path) -> int:
         paid[begin] = paid.get(begin, Decimal(0)) + costs.get(id, Decimal(repr(event["held"])))
     agent = Agent.load(file)
     assert {at: Decimal(repr(x)) for at, x in agent.charged()["day"].items()} == paid
-    assert not any(agent.overspent().values())
+    assert agent.overspent() == {}
     report = jb.live.audit(file)
     assert report["problems"] == [] and report["outcomes"] == len(costs)
     return len(costs)
