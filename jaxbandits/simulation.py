@@ -292,6 +292,17 @@ def rerun_larger(
 
     Raises:
         InputError: a capacity that is not a whole number from 1 to ``most``.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> arms = jb.environments.Reservoir.ratio(jax.random.key(0), instances=3, capacity=1)
+        >>> def run(room):
+        ...     return jb.simulate(jb.policies.rcb_air(beta=1.0), arms.with_capacity(room),
+        ...                        jb.TotalBudget(20.0, last_pull="forfeits"), key=jax.random.key(1), marks=1)
+        >>> result, room = jb.rerun_larger(run, capacity=4)
+        >>> room, set(result.status.values.ravel().tolist())
+        (16, {'exhausted'})
     """
     whole_number("capacity", capacity, 1, most)
     while True:

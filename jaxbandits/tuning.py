@@ -58,6 +58,13 @@ def random_problem(family: str, arms: int, budget: float = 1.5e5) -> Problem:
         family: ``"bernoulli"`` (S-Br), ``"generalised-bernoulli"`` (S-GBr) or ``"beta"`` (S-Bt).
         arms: K of every instance.
         budget: in units of the cheapest arm's mean cost, i.e. how many pulls of it are affordable.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits.tuning import random_problem
+        >>> arms, constraint = random_problem("bernoulli", arms=3, budget=50.0)(jax.random.key(0), 4)
+        >>> arms.instances, constraint.budget.shape
+        (4, (4,))
     """
     one_of("family", family, FAMILIES)
     positive_number("budget", budget)
@@ -296,6 +303,15 @@ def tune(
 
     Raises:
         InputError: naming the argument, before anything is compiled.
+
+    Example:
+        >>> import jax
+        >>> import jaxbandits as jb
+        >>> problem = jb.tuning.random_problem("bernoulli", arms=2, budget=20.0)
+        >>> tuned = jb.tune(jb.policies.SoftElim(theta=2.0), problem, wrt="theta",
+        ...                 key=jax.random.key(0), steps=3, instances=8, fresh=8)
+        >>> tuned.path.shape, tuned.over_best is None
+        ((4, 1), True)
     """
     import optax
     import xarray

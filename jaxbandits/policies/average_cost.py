@@ -137,7 +137,10 @@ class FluidOracle(MixturePolicy):
 
     Source: the LP relaxation of bandits with knapsacks; SUAK paper, Eq. (2).
 
-    :class:`SUAK` has an example.
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.FluidOracle([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], c=0.5).c
+        0.5
     """
 
     mean_reward: ArrayLike = leaf(at_least=0, at_most=1, core=1)
@@ -175,7 +178,10 @@ class OnePhase(MixturePolicy):
     returns the one arm with the largest μ^U/ρ^L; in Li–Sun–Ye time is one of the resources, as
     here. A draw of the null arm is a play, no skip.
 
-    :class:`SUAK` has an example.
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.Guarded(jb.policies.OnePhase(c=0.5, horizon=10_000)).policy.a
+        3.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -222,7 +228,10 @@ class Pacer(MixturePolicy):
     2023) with the optimistic estimates of bandits with knapsacks; no paper of this project states
     it in this form.
 
-    :class:`SUAK` has an example.
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.Pacer(c=0.1).a
+        1.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -284,7 +293,10 @@ class PrimalDualTwoPhase(MixturePolicy):
     Deviations: phase 2 and the constant of the radius are from memory of the original, which could
     not be opened.
 
-    :class:`SUAK` has an example.
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.PrimalDualTwoPhase(c=0.5, horizon=1000).a
+        2.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)
@@ -369,7 +381,10 @@ class UCBSimplex(MixturePolicy):
     Deviations: the original pulls an arm at first until its observed cost is not 0; here once.
     Rewards are not clipped.
 
-    :class:`SUAK` has an example.
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.UCBSimplex(c=0.5).lam
+        9.0
     """
 
     c: ArrayLike = leaf(above=0, at_most=1)

@@ -353,7 +353,10 @@ class UCBReduction(PairPolicy):
     Source: Eq. (7) and Fig. 4 "UCB (α = 1)"; the details are in a supplement that we could not
     find.
 
-    :class:`RCUCB` has an example.
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.UCBReduction(width="one").width
+        'one'
     """
 
     width: str = static(default="lambda")
@@ -414,7 +417,10 @@ class ThompsonReduction(PairPolicy):
     :func:`~jaxbandits._numerics.beta.beta_from_words`, whose CDF error is below 4·10⁻⁵ for counts
     up to 3·10⁵.
 
-    :class:`RCUCB` has an example.
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.ThompsonReduction(scaling="per_arm").scaling
+        'per_arm'
     """
 
     scaling: str = static(default="global")

@@ -781,7 +781,10 @@ class LinCBwK(_Game):
 
     Deviations: U ≤ 1 and L ≥ 0; ln 2 where J = 1, since the code's rate would be 0.
 
-    :class:`ContextualPacer` has an example.
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.LinCBwK(beta=0.5).beta
+        0.5
     """
 
     beta: ArrayLike = leaf(default=1.0, at_least=0)
@@ -812,7 +815,10 @@ class SquareCBwK(_Game):
 
     Deviations: ridge regression in place of an online Newton step.
 
-    :class:`ContextualPacer` has an example.
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.SquareCBwK(greed=100.0).greed
+        100.0
     """
 
     greed: ArrayLike = leaf(default=None, above=0)

@@ -116,6 +116,11 @@ class EpsilonFirst(ArmTotals):
     Deviations: costs are random and estimated (the original knows them), so phase 2 plays the best
     ratio instead of filling the knapsack. An arm that exploration did not reach is not played while
     another has an estimate.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.EpsilonFirst().epsilon
+        0.1
     """
 
     epsilon: ArrayLike = leaf(default=0.1, above=0, at_most=1)

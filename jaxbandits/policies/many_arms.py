@@ -89,7 +89,11 @@ class ArmIncreasing(AroundIndex):
     number: exact at squares and cubes, and for t beyond 2·10⁵ an arm may come up to t/(10⁶ e)
     rounds late. All arms of an instance must exist (as a reservoir's do).
 
-    :class:`SampledArms` has an example.
+    Example:
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.policies import RCB, ArmIncreasing
+        >>> ArmIncreasing(RCB(), beta=[0.5, 1.0, 2.0]).beta
+        [0.5, 1.0, 2.0]
     """
 
     policy: IndexPolicy = leaf()

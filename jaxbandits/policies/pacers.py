@@ -43,6 +43,11 @@ class EvenPace(AroundChoice):
             :class:`~jaxbandits.Renewing`.
 
     Source: throttling, as ad servers do it.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.EvenPace(jb.policies.UCB1()).share
+        1.0
     """
 
     policy: Policy = leaf()

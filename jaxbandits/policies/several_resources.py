@@ -83,7 +83,10 @@ class RadBounds(Confidence):
 
     Source: Badanidiyuru, Kleinberg, Slivkins, JACM 65, 2018, §2; the radius of UCB-BwK too.
 
-    :class:`PrimalDualBwK` has an example.
+    Example:
+        >>> from jaxbandits.policies import RadBounds
+        >>> RadBounds(c_rad=1.0).c_rad
+        1.0
     """
 
     c_rad: ArrayLike = leaf(default=0.5, above=0)
@@ -110,7 +113,10 @@ class WilsonBounds(Confidence):
     Source: Heyden et al., KDD 2024, Theorem 1. That they stand in policies for several resources is
     ours.
 
-    :class:`PrimalDualBwK` has an example.
+    Example:
+        >>> from jaxbandits.policies import WilsonBounds
+        >>> WilsonBounds().rho
+        0.125
     """
 
     rho: ArrayLike = leaf(default=0.125, above=0)

@@ -38,6 +38,11 @@ class BestRatioOracle(Plan):
         mean_cost: μ^c, same shape; an arm of mean cost 0 is the best of all.
 
     Does not leap, as it keeps no statistics; it costs little in the scan engine.
+
+    Example:
+        >>> import jaxbandits as jb
+        >>> jb.policies.BestRatioOracle([0.45, 0.7], [0.3, 0.75]).mean_cost
+        [0.3, 0.75]
     """
 
     mean_reward: ArrayLike = leaf(at_least=0, at_most=1, core=1)

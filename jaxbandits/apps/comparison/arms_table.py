@@ -60,7 +60,15 @@ class Instance:
 
 @dataclass(frozen=True)
 class ArmsTable:
-    """All instances of one file."""
+    """All instances of one file.
+
+    Example:
+        >>> import numpy as np
+        >>> from jaxbandits.apps.comparison import ArmsTable, Instance
+        >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
+        >>> ArmsTable("means", (ads,), (), "reward", "cost").instances[0].arms
+        ('a', 'b')
+    """
 
     kind: str  # "means", "counts" or "log"
     instances: tuple[Instance, ...]  # in the order in which they first appear in the file

@@ -302,6 +302,15 @@ def run_plan(plan: ComparisonPlan, *, progress: bool | str = False) -> Compariso
 
     Raises:
         Interrupted: at Ctrl-C.
+
+    Example:
+        >>> import numpy as np
+        >>> import jaxbandits as jb
+        >>> from jaxbandits.apps.comparison import ArmsTable, Instance, prepare, run_plan
+        >>> ads = Instance("ads", ("a", "b"), np.array([0.2, 0.1]), np.array([0.5, 0.9]), 1.0, 1.0, None)
+        >>> plan = prepare(ArmsTable("means", (ads,), (), "reward", "cost"), 20.0, jb.policies.OmegaUCB(), runs=8)
+        >>> run_plan(plan).data["reward"].sizes["replicate"]
+        8
     """
     size, settings = plans.block_size(plan), len(plan.played.labels)
     blocks = [range(first, first + size) for first in range(0, plan.runs - size, size)]
