@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace, argv: list[str]) -> int:
         f"much does its parameter matter, which way does the regret fall?\n")  # fmt: skip
     for study in (_regret, _sensitivity, _slope):
         study(arms, budget, out)
-    say("\nThe same in Python: docs/index.md. Your own file of ads: jaxbandits compare --help")
+    say("\nThe same in Python: README.md. Your own file of ads: jaxbandits compare --help")
     return 0
 
 
