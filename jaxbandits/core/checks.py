@@ -270,7 +270,7 @@ def in_a_line(problem: BaseException) -> str:
             "(use jax.numpy, and jnp.where instead of `if`)"
         )
     frames = traceback.extract_tb(problem.__traceback__)
-    users = [frame for frame in frames if is_user_code(frame.filename)]
+    users = [frame for frame in frames if _is_user_code(frame.filename)]
     at = _place(users[-1].filename, users[-1].lineno) if users else ""
     return f"{type(problem).__name__}: {text}{at}"
 
@@ -278,7 +278,7 @@ def in_a_line(problem: BaseException) -> str:
 def user_method(owner: object, method: str, problem: BaseException) -> str:
     """The user's method that failed, as ``Class.name``; ``score``, say, inside ``select``."""
     for frame, _ in traceback.walk_tb(problem.__traceback__):
-        if is_user_code(frame.f_code.co_filename):
+        if _is_user_code(frame.f_code.co_filename):
             within, _, name = frame.f_code.co_qualname.rpartition(".")
             if name.isidentifier() and (kind := within.rpartition(".")[2]).isidentifier():
                 return f"{kind}.{name}"
@@ -302,7 +302,7 @@ def _place(file: str, line_number: int | None) -> str:
     return f" ({Path(file).name}, line {line_number})"
 
 
-def is_user_code(file: str) -> bool:
+def _is_user_code(file: str) -> bool:
     """Is a file neither this package's, nor jax's or NumPy's, nor text that was run?"""
     ours = any(Path(file).is_relative_to(folder) for folder in _libraries())
     return not (ours or file.startswith("<"))

@@ -22,7 +22,7 @@ from jaxbandits._engine.setup import check_nouns, program_of, time_parallel
 from jaxbandits.constraints import Horizon, TotalBudget
 from jaxbandits.core import capabilities, ticks
 from jaxbandits.core.arm_statistics import ArmStatistics, as_floats, record
-from jaxbandits.core.checks import InputError, in_a_line, is_user_code, user_method
+from jaxbandits.core.checks import InputError, in_a_line, user_method
 from jaxbandits.core.fingerprint import jit
 from jaxbandits.core.protocol import Constraint, Environment, Feedback, Ledger, Policy, Status, post
 from jaxbandits.core.pytrees import Leaf, leaf_fields, map_leaves
@@ -365,13 +365,8 @@ def keys_are_addressed_by_the_round(subject: Subject) -> None:
         )
 
 
-# What a value depends on, or is: the policy's key; anything that another round may have otherwise;
-# bits of `streams` that no round addresses, which become a draw when something is computed of them.
-_KEY, _VARIES, _BITS = (1, 2, 4)
-_CARRY_BITS = {
-    *("broadcast_in_dim", "concatenate", "reshape", "squeeze", "slice", "dynamic_slice", "gather"),
-    *("transpose", "optimization_barrier", "random_wrap"),
-}
+# What a value depends on: the policy's key; anything that another round may have otherwise
+_KEY, _VARIES = (1, 2)
 
 
 def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], list[str]]:
@@ -383,18 +378,12 @@ def draws_of_a_fixed_key(jaxpr: Any, inputs: Sequence[int]) -> tuple[list[int], 
         return of.get(x, 0) if hasattr(x, "count") or not hasattr(x, "val") else 0
 
     for equation in jaxpr.eqns:
-        name, frames = equation.primitive.name, summarize(equation.source_info, 9).splitlines()
-        place = next(filter(is_user_code, frames), frames[0] if frames else "").rpartition("/")[2]
+        name, place = equation.primitive.name, summarize(equation.source_info).rpartition("/")[2]
         sources = [read(x) for x in equation.invars]
         together = functools.reduce(operator.or_, sources, 0)
-        inner = [x for value in equation.params.values() for x in _jaxprs(value)]
-        is_read = together & (_BITS | _VARIES) == _BITS and name not in _CARRY_BITS and not inner
-        if is_read or (name == "random_bits" and not sources[0] & _VARIES):
+        if name == "random_bits" and not sources[0] & _VARIES:
             places.append(place)
-        if name == "once" and together & (_KEY | _VARIES) == _KEY:
-            together |= _BITS
-        elif name == "random_wrap":  # of bits a key is made, to be addressed again
-            together &= ~_BITS
+        inner = [x for value in equation.params.values() for x in _jaxprs(value)]
         outputs = [together] * len(equation.outvars)
         loops = name in ("scan", "while")
         for body in inner:
@@ -422,27 +411,61 @@ def _jaxprs(value: Any) -> list[Any]:
 
 def totals_go_on_beyond_128_units(subject: Subject) -> None:
     """Totals of 300 rewards and costs of one unit do not wrap, as int32 ticks do after 128."""
-    now = subject.round(0)
-    state, observation, action = now.before, now.observation, now.observation.action
+    leaves = one_setting(subject.first, subject.environment)
+    observation = subject.round(0).observation
+    action = observation.action
     if not isinstance(observation.feedback, Feedback) or not isinstance(action, jax.Array):
         return
     if action.shape or action.dtype != jnp.int32:
         return
     ones = jax.tree.map(lambda x: jnp.full_like(x, ticks.ONE), observation.feedback)
     pulled: Any = {"action": jnp.int32(0), "empty": jnp.bool_(False), "feedback": ones}
-    for number in range(1, 301):
-        view, before = observation.view._replace(round=jnp.int32(1 + number)), state
-        (state, _), _ = subject.decided(before, observation._replace(view=view, **pulled))
-        leaves = jax.tree_util.tree_leaves_with_path(state)
-        for (path, x), earlier in zip(leaves, jax.tree.leaves(before), strict=True):
-            if x.dtype != jnp.int32:
-                continue
-            steps = np.asarray(x, np.int64) - np.asarray(earlier, np.int64)
-            if (steps < -(2**31)).any():
-                raise AssertionError(
-                    f"state{jax.tree_util.keystr(path)} wraps after {number} rewards and costs of one unit: int32 "
-                    "ticks hold 128 units; keep a Total (jb.ticks.add), or arm_statistics as ArmTotals does"
-                )
+    observation = observation._replace(**pulled)
+
+    def again(state: Any, round: jax.Array) -> tuple[Any, Any]:
+        view = observation.view._replace(round=round)
+        after = leaves.update(state, typed(subject.policy_words), observation._replace(view=view))
+        return after, after
+
+    rounds = jnp.arange(2, 302, dtype=jnp.int32)
+    _, states = jax.jit(lambda state: jax.lax.scan(again, state, rounds))(subject.round(0).before)
+    for path, x in jax.tree_util.tree_leaves_with_path(states):
+        if x.dtype != jnp.int32:
+            continue
+        steps = np.diff(np.asarray(x).astype(np.int64), axis=0).reshape(len(rounds) - 1, -1)
+        for after in np.flatnonzero((steps < -(2**31)).any(axis=1))[:1]:
+            raise AssertionError(
+                f"state{jax.tree_util.keystr(path)} wraps after {after + 2} rewards and costs of one unit: int32 ticks "
+                "hold 128 units; keep a Total (jb.ticks.add), or arm_statistics as ArmTotals does"
+            )
+
+
+def draws_change_from_round_to_round(subject: Subject) -> None:
+    """A draw that depends on the key depends on the round too, since the key never changes."""
+    leaves, chance = one_setting(subject.first, subject.environment), 128
+
+    @jax.jit
+    def acts(state: Any, observation: Any) -> tuple[Any, Any]:
+        def act(key: jax.Array, round: jax.Array) -> Any:
+            return leaves.select(state, typed(key), observation.view._replace(round=round))[1]
+
+        words = subject.policy_words[None, :] ^ jnp.arange(chance, dtype=jnp.uint32)[:, None]
+        rounds = observation.view.round + jnp.arange(chance)
+        by_key = jax.vmap(act, (0, None))(words, observation.view.round)
+        return by_key, jax.vmap(act, (None, 0))(subject.policy_words, rounds)
+
+    def share_of_the_rest(actions: Any) -> float:
+        leaves = (np.asarray(x).reshape(chance, -1) for x in jax.tree.leaves(actions))
+        table = np.concatenate(list(leaves), axis=1)
+        return 1 - np.unique(table, axis=0, return_counts=True)[1].max() / chance
+
+    for i, now in subject.sampled(3):
+        by_key, by_round = acts(now.after, now.observation)
+        # A quarter of the keys: what is rarer may well not happen in that many rounds.
+        assert share_of_the_rest(by_round) > 0 or share_of_the_rest(by_key) < 0.25, (
+            f"round {i + 1}: {chance} keys give different actions, {chance} rounds with one key all the same: the draw "
+            "must be addressed by view.round"
+        )
 
 
 def slopes_are_finite(subject: Subject) -> None:
@@ -479,6 +502,7 @@ POLICY_CHECKS: Sequence[Callable[[Subject], None]] = (
     leap_equals_scan,
     replicates_differ,
     keys_are_addressed_by_the_round,
+    draws_change_from_round_to_round,
     totals_go_on_beyond_128_units,
     slopes_are_finite,
 )
