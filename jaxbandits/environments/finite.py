@@ -516,6 +516,8 @@ def _by_arm(frame: Any) -> list[list[tuple[np.ndarray, np.ndarray]]]:
         raise bad("logs", f"columns {has}", f"with {must}")
     arm, reward, *cost = (np.asarray(frame[name]) for name in ("arm", "reward", *costs))
     instance = np.asarray(frame["instance"]) if "instance" in names else np.zeros(len(arm))
+    unnamed = any(x is None or x != x for x in (*arm, *instance))
+    refuse("logs", "a row without its arm or instance", unnamed, "rows that name both")
     paid = cost[0] if costs == ["cost"] else np.stack(cost, axis=1)
     rows = [[(instance == i) & (arm == k) for k in np.unique(arm)] for i in np.unique(instance)]
     lacking = not all(cell.any() for cells in rows for cell in cells)

@@ -124,6 +124,7 @@ REFUSED = [
     (lambda: empirical([[([0.5], [NAN])]]), r"logs\[0\]\[0\] costs: nan given"),
     (lambda: empirical(pd.DataFrame({"arm": [1], "reward": [1]})), "'columns arm, reward' given.* with cost"),
     (lambda: empirical(UNEVEN), "logs: 'an instance without some arm' given"),
+    (lambda: empirical(UNEVEN.assign(arm=["a", None])), "logs: 'a row without its arm or instance'"),
     (lambda: random_bernoulli(KEY, 3, 1.5), "arms: 1.5 given"),
     (lambda: random_bernoulli(KEY, 0, 3), "instances: 0 given"),
     # arms that close
