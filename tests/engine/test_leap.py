@@ -208,7 +208,8 @@ def test_auto_leaps_where_that_repays_its_compilation():
     engine, reason = engine_of(1_000, 24_000)
     assert engine == "scan" and "about 24,000,000 rounds are simulated before" in str(reason)
     many = jb.environments.random_bernoulli(jax.random.key(0), instances=1, arms=39)
-    for policy in (jb.policies.UCBBV1(min_cost=0.1), jb.policies.UCB1()):
+    plain = jb.policies.UCBBV1(min_cost=0.1), jb.policies.UCB1()
+    for policy in (*plain, *(jb.policies.SampledArms(x, arms=39) for x in plain)):
         engine, reason = engine_of(1_000_000, 26, policy, many)
         assert engine == "scan" and "leader" in reason
     assert engine_of(1_000_000, 26, jb.policies.UCB1()) == ("leap", None)
