@@ -26,6 +26,9 @@ export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax/$(PROCESSOR)
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
 
+# Before a command whose subject is not what XLA's passes do
+QUICKLY := XLA_FLAGS="$$XLA_FLAGS --xla_backend_optimization_level=0"
+
 RECENT := import sys; assert sys.version_info >= (3, 11)
 
 .DEFAULT_GOAL := test
@@ -50,12 +53,12 @@ test-fast: lint
 	@$(call beside_types,$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration and not rows')
 
 # Tables of engines and contracts go row by row to whoever is free; files that build something first stay together.
-TABLES := tests/engine tests/contract
+TABLES := tests/engine tests/contract tests/core tests/numerics
 # Whose twins and statistics take long; their quick tests are in every run.
 FAMILIES := tests/policies tests/environments
 test-integration: $(SITE_TOOLS) other-experiments
 	$(BIN)/python -m pytest $(TABLES) -n $(WORKERS) --dist worksteal -m 'integration and not rows'
-	$(BIN)/python -m pytest tests $(patsubst %,--ignore=%,$(TABLES) $(FAMILIES)) -n $(WORKERS) --dist loadfile -m 'integration and not rows'
+	$(QUICKLY) $(BIN)/python -m pytest tests $(patsubst %,--ignore=%,$(TABLES) $(FAMILIES)) -n $(WORKERS) --dist loadfile -m 'integration and not rows'
 	$(call examples,$(wildcard docs) $(SITE:%=--ignore=%))
 
 venv: $(TEST_TOOLS) $(SITE_TOOLS)
@@ -109,7 +112,7 @@ format: $(TEST_TOOLS)
 	$(BIN)/python -m ruff check --fix .
 
 types: $(TEST_TOOLS)
-	$(BIN)/python -m mypy $(CODE)
+	$(BIN)/python -m mypy
 
 # Types keep one core busy: something else runs beside them.
 beside_types = log=$$(mktemp) || exit 1; $(MAKE) types >"$$log" 2>&1 & \
@@ -117,10 +120,9 @@ beside_types = log=$$(mktemp) || exit 1; $(MAKE) types >"$$log" 2>&1 & \
 types-and-smoke: $(TEST_TOOLS)
 	@$(call beside_types,$(MAKE) experiments-smoke)
 
-# The bits that XLA makes are what these are about. The others ask for formulas, laws and messages, which do not hang on the
-# passes of its compiler: without them they take three fifths of the time.
-COMPILED := tests/engine tests/contract tests/core tests/numerics
-QUICKLY  := XLA_FLAGS="$$XLA_FLAGS --xla_backend_optimization_level=0"
+# The bits that XLA makes are what these are about. All others ask for formulas, laws and messages, which do not hang on the
+# passes of its compiler: without them they take two thirds of the time.
+COMPILED := tests/engine tests/numerics $(wildcard $(patsubst %,tests/c*/test_%.py,bits environments policies streams ticks))
 tested = $(BIN)/python -m pytest $(1) -n $(WORKERS) --dist worksteal --durations=20 -m 'not integration and not rows'
 unit: $(TEST_TOOLS)
 	$(call tested,$(COMPILED))
@@ -128,18 +130,18 @@ unit: $(TEST_TOOLS)
 
 # Where another Python, jax or NumPy shows first
 unit-core: $(TEST_TOOLS)
-	$(call tested,tests/core tests/numerics tests/engine/test_native.py)
+	@$(call beside_types,$(call tested,tests/core tests/numerics tests/engine/test_native.py))
 
 # What CI has no time for: rows of tables that others stand for, long tests of policies and environments. An hour, before an
 # issue ends.
-test-long: $(TEST_TOOLS) long-experiments
+test-long: $(TEST_TOOLS) long-experiments docs
 	$(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal -m rows
 	$(BIN)/python -m pytest $(FAMILIES) -n $(WORKERS) --dist worksteal -m 'integration and not rows'
 
 # In Markdown an example's last line needs an empty line before the closing fence. The pages' examples are played in the slow
 # half. What the site executes is left to `make docs`. pytest's 5 says "nothing to run", which is no failure here.
 SITE := docs/conf.py docs/_build docs/_ext docs/api docs/auto_gallery docs/gallery
-examples = $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' $(1) -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
+examples = $(QUICKLY) $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' $(1) -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
 doctest: $(TEST_TOOLS)
 	$(call examples,jaxbandits $(wildcard README.md))
 

@@ -236,9 +236,10 @@ def line_chart(
         axes.plot(x, middle, **style, markevery=every)
         if np.isfinite(low).all() and np.isfinite(high).all():
             axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    # Letters, half as wide as high
-    room = figure.get_size_inches()[0] * 72 / mpl.rcParams["font.size"]
-    axes.set_title(_wrapped(_plain(title), int(1.9 * room)), fontsize=10 if is_new else None)
+    # Letters, half as wide as high; a title may be a tenth wider than the axes
+    size = 10 if is_new else axes.title.get_fontsize()
+    room = figure.get_size_inches()[0] * axes.get_position().width * 72 / size
+    axes.set_title(_wrapped(_plain(title), int(2.2 * room)), fontsize=size)
     axes.set_xlabel(_plain(across))
     axes.set_ylabel(_plain(up))
     axes.set_xlim(0, x[-1] * 1.01)

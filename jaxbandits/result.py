@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import re
+import reprlib
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,10 @@ class About:
     made_by: str = ""
     classes: tuple[Sequence[str], ...] = ()
     sources: tuple[Mapping[str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        known = (f"{name}={reprlib.repr(x)}" for name, x in vars(self).items() if x)
+        return f"About({', '.join(known)})"
 
     @property
     def engine(self) -> str:

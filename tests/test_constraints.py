@@ -116,6 +116,7 @@ def test_time_is_one_more_resource_of_the_view_and_of_the_optimum():
         jb.simulate(Anything(), plain, jb.TotalBudget(5.0, last_pull="counts", rounds=80), key=KEY)
 
 
+@pytest.mark.integration
 def test_money_and_rounds_with_one_cost_are_those_of_a_vector_of_length_1():
     budget, rounds, options = [20.3, 60.0], [70, 45], {"key": KEY, "replicates": 5, "marks": 3}
     both = jb.BudgetAndHorizon(budget, last_pull="forfeits", rounds=rounds)

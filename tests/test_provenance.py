@@ -110,6 +110,7 @@ def test_instances_are_numbers_unless_they_are_named() -> None:
         sample_result().sel(instance=2)
 
 
+@pytest.mark.integration
 def test_a_sweep_says_where_it_comes_from_and_what_to_cite() -> None:
     worlds = {
         name: jb.environments.random_bernoulli(jax.random.key(seed), instances=size, arms=2)

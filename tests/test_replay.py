@@ -319,6 +319,7 @@ def test_arms_that_are_not_there_are_not_taken() -> None:
     log = jb.Log.of(
         arm, (arm == 2).astype(float), 0.5, propensity="uniform", available=available, arms=3
     )
+    assert (log.propensity == 1 / available.sum(axis=1)).all()
     result = jb.replay(p.UCB1(), log, jb.Horizon(50), key=KEY, marks=1)
     # the best arm is there in seven of ten rows, and is then learnt to be taken
     assert 20 < result.reward.values[0, 0, :, -1].mean() < 36

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from typing import Any
 
@@ -240,6 +241,9 @@ def test_an_end_that_the_clock_does_not_measure_is_told_once() -> None:
     ) == 1
     assert sum("means nothing" in str(warning.message) for warning in caught) == 1
     assert (result.rounds.values[..., -1] == 7).all()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*means nothing")
+        run(two, world("beta"), AtMost(50.0, last_pull="counts"), max_rounds=5)
 
 
 def test_no_warning_for_lanes_that_ended_well() -> None:
@@ -262,6 +266,10 @@ def test_labels() -> None:
         "BudgetedThompson",
     ]
     assert jax.tree.leaves(result.about.key) == jax.random.key_data(KEY).tolist()
+    about = result.about
+    later = dataclasses.replace(about, seconds=9.0, when="2030", processor="another")
+    assert later == about != dataclasses.replace(about, key=(0, 9))
+    assert "instance_ids=(0, 1, 2)" in repr(about) and "replicate_ids" not in repr(about)
 
 
 @jb.pytree

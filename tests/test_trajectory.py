@@ -77,15 +77,8 @@ def test_the_bits_of_simulate(name: str) -> None:
 
     @jax.jit
     def lane(replicate: jax.Array) -> jb.Trajectory:
-        return jb.rollout(
-            policy,
-            environment,
-            constraint,
-            key=KEY,
-            rounds=length,
-            instance=row,
-            replicate=replicate,
-        )
+        ids = {"instance": row, "replicate": replicate}
+        return jb.rollout(policy, environment, constraint, key=KEY, rounds=length, **ids)
 
     lanes = jax.vmap(lane)(jnp.arange(3))
     assert (np.asarray(lanes.status[:, -1]) == result.ended[0, row]).all()

@@ -30,10 +30,10 @@ world = jb.environments.Continuum.of(
     click, price, lipschitz_reward=0.75 * steep, lipschitz_cost=1.2, parameters={"steep": steep}
 )
 budget = jb.TotalBudget(1500.0, last_pull="forfeits")
+zoom = SinglePhaseBZoom(budget=1500.0, lam=0.3, lipschitz=30.0)
 policies = {
     f"ω-UCB on {k} bids": OnPoints(OmegaUCB(), (np.arange(k) + 0.5) / k) for k in (3, 10, 100)
-}
-policies["B-Zoom"] = SinglePhaseBZoom(budget=1500.0, lam=0.3, lipschitz=30.0)
+} | {"B-Zoom": zoom}
 results = {
     name: jb.simulate(
         policy, world, budget, key=jax.random.key(0), replicates=10, marks=np.linspace(0.05, 1, 20)

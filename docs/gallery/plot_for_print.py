@@ -7,6 +7,7 @@ and 8 points, fonts embedded. Here one of each of the five papers, small enough 
 """
 
 import tempfile
+from typing import Any
 
 import jax
 import matplotlib.pyplot as plt
@@ -29,7 +30,7 @@ folder = tempfile.mkdtemp()
 slope = valley.slopes(lambda reward, cost: reward / cost)[None]
 zoom = policies.SinglePhaseBZoom(budget=200.0, lam=0.1, lipschitz=slope)
 points = policies.OnPoints(policies.OmegaUCB(), np.linspace(0.05, 0.95, 10))
-papers = {  # of each: policies by the names that the key has, world, what ends a run, what the intervals are about
+papers: dict[str, Any] = {  # policies by the names in the key, world, what ends a run, what intervals are about
     "omega_ucb": (
         {"ω-UCB, ρ = ¼": policies.OmegaUCB(rho=0.25), "ω-UCB, ρ = 1": policies.OmegaUCB(rho=1.0)},
         random, jb.TotalBudget(200.0, last_pull="counts"), "instance",
@@ -52,13 +53,16 @@ papers = {  # of each: policies by the names that the key has, world, what ends 
     ),
 }  # fmt: skip
 for paper, (players, world, limit, over) in papers.items():
-    options = {
-        "key": jax.random.key(2),
-        "replicates": 10 if over == "replicate" else 2,
-        "marks": 20,
-        "engine": "scan",
-    }
-    result = jb.simulate(list(players.values()), world, limit, **options)
+    runs = 10 if over == "replicate" else 2
+    result = jb.simulate(
+        list(players.values()),
+        world,
+        limit,
+        key=jax.random.key(2),
+        replicates=runs,
+        marks=20,
+        engine="scan",
+    )
     figure, axes = plt.subplots()
     result.plot.regret(over, settings=dict(zip(result.settings, players, strict=True)), ax=axes)
     axes.set_ylabel("regret (reward)")

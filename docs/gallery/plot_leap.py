@@ -17,7 +17,8 @@ import jaxbandits as jb
 
 plt.style.use("jaxbandits.pictures")
 arms = jb.environments.random_bernoulli(jax.random.key(0), instances=10, arms=10)
-budgets, seconds, rounds = [50.0, 200.0, 800.0], {"scan": [], "leap": []}, []
+budgets, rounds = [50.0, 200.0, 800.0], []
+seconds: dict[str, list[list[float]]] = {"scan": [], "leap": []}
 for budget in [*budgets[:1], *budgets]:  # the first one twice: the first time it is compiled
     ledgers = {}
     for engine, times in seconds.items():

@@ -36,9 +36,9 @@ for name, policy in zooming.items():
     pulls[name] = jb.simulate(
         policy, world, budget, key=key, marks=1, engine="scan"
     ).rounds.values.ravel()
-for name, policy in finite.items():
+for name, index in finite.items():
     pulls[name] = jb.simulate(
-        policy, world.at(points), budget, key=key, marks=1, engine="scan"
+        index, world.at(points), budget, key=key, marks=1, engine="scan"
     ).rounds.values.ravel()
 
 # %%

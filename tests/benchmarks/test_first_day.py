@@ -34,6 +34,7 @@ def test_an_engine_with_other_bits_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.integration
+@pytest.mark.rows
 def test_the_day_rehearsed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.first_day", "--rehearse", "--out", str(tmp_path)]
     command += ["--seconds", "900"]  # the kernel is interpreted

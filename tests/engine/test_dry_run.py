@@ -12,13 +12,7 @@ import jaxbandits as jb
 from jaxbandits._engine import setup
 from jaxbandits.core import ticks
 from jaxbandits.core.protocol import post
-from jaxbandits.policies import (
-    MUCB,
-    BGreedy,
-    IndexPolicy,
-    RandomisedPolicy,
-    SampledArms,
-)
+from jaxbandits.policies import MUCB, BGreedy, IndexPolicy, RandomisedPolicy, SampledArms
 from jaxbandits.testing import compilations
 from tests.contract.worlds import with_its_own
 

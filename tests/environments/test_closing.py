@@ -298,6 +298,7 @@ def test_an_open_request_has_taken_its_stock() -> None:
     assert result.status.values.item() == "horizon"
 
 
+@pytest.mark.integration
 def test_the_kit_knows_what_is_closed() -> None:
     """Right worlds pass; an ``open`` that says too much, or opens earlier, does not."""
     arms = FiniteArms.bernoulli([[0.5, 0.4], [0.3, 0.8]], [[0.5, 0.4], [0.7, 0.2]])

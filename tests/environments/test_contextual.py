@@ -92,6 +92,7 @@ def tiny(rows: Any = None) -> ContextualArms:
     )  # fmt: skip
 
 
+@pytest.mark.integration
 def test_no_policy_gains_more_than_the_benchmark() -> None:
     """With an exact optimum: the oracle comes near T·OPT, others above it by chance only."""
     world, rounds = tiny(), 4000
@@ -213,6 +214,7 @@ def contexts_of(law: Any, rounds: int) -> np.ndarray:
     return np.asarray(jax.vmap(law.draw, in_axes=(None, 0))(KEY, jnp.arange(rounds)))
 
 
+@pytest.mark.integration
 def test_laws_of_contexts() -> None:
     x = contexts_of(Gaussian(3), 4096)
     assert np.abs(x).max() == 3.0 and abs(np.corrcoef(x.T) - np.eye(3)).max() < 4 / 64
@@ -302,7 +304,7 @@ class Spells(jb.Policy):
 
 
 @pytest.mark.parametrize("late", [0, 1, 7])
-@pytest.mark.quick_rows("7")
+@pytest.mark.quick_rows("1")
 def test_late_outcomes_bring_their_own_context(late: int) -> None:
     arms = ContextualArms.linear([[0.5, 0.0]], [[0.5, 0.0]], Spelled())
     world = Delayed(arms, FixedDelay(late), room=late + 1)
@@ -399,6 +401,7 @@ def test_features_of_a_table_are_the_round_s_row() -> None:
     np.testing.assert_array_equal(other["expected_reward"], other["reward"])
 
 
+@pytest.mark.integration
 def test_of_a_world_that_changes_nobody_knows_how_far_its_sample_is_off() -> None:
     """By rounds it is against who sees contexts; the error of a sample without end is NaN, not 0."""
     parts = [
@@ -419,6 +422,7 @@ def test_of_a_world_that_changes_nobody_knows_how_far_its_sample_is_off() -> Non
     assert (sure.benchmark_error == 0).all() and sure.best_rate[0] == 1.0
 
 
+@pytest.mark.integration
 def test_the_realised_regret_warns_as_the_regret_does() -> None:
     world = ContextualArms.linear([[0.5, 0.4]], [[0.5, 0.0]], Gaussian(1))
     result = jb.simulate(LinUCB(), world, jb.Horizon(10**5), key=KEY, marks=1, max_rounds=10**5)

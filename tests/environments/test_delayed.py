@@ -66,10 +66,7 @@ def logs() -> list[list[tuple[Any, Any]]]:
     return [
         [
             # Whole billionths
-            (
-                np.clip(q + 0.3 * rng.random(9) - 0.15, 0, 1),
-                b * np.rint(512 * rng.random(9)) / 512,
-            )
+            (np.clip(q + 0.3 * rng.random(9) - 0.15, 0, 1), b * np.rint(512 * rng.random(9)) / 512)
             for q, b in zip(quality, BOUNDS, strict=True)
         ]
     ]
@@ -348,9 +345,7 @@ def test_an_even_pace_stays_under_its_line():
 
 
 @pytest.mark.parametrize(
-    "policy",
-    [OmegaUCB(), PrimalDualBwK(), UCBBwK(), ThompsonLP()],
-    ids=lambda x: type(x).__name__,
+    "policy", [OmegaUCB(), PrimalDualBwK(), UCBBwK(), ThompsonLP()], ids=lambda x: type(x).__name__
 )
 @pytest.mark.quick_rows("OmegaUCB", "PrimalDualBwK")
 def test_without_delay_it_is_the_policy_itself(policy: jb.Policy) -> None:
@@ -529,6 +524,7 @@ def money_and_tokens(rounds: int, *amounts: float) -> jb.Renewing:
     return jb.Renewing(amount=list(amounts), every=[1] * len(amounts), requests=[rounds] * 10)
 
 
+@pytest.mark.integration
 def test_a_price_for_each_of_two_equal_costs_is_one_cost_with_two_budgets() -> None:
     def actions(world: FiniteArms, **keywords: Any) -> np.ndarray:
         late = Delayed(world, FixedDelay(2), room=8, **keywords)
@@ -541,6 +537,7 @@ def test_a_price_for_each_of_two_equal_costs_is_one_cost_with_two_budgets() -> N
     assert np.array_equal(single, both) and len(set(single.tolist())) > 2
 
 
+@pytest.mark.integration
 def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
     """Either may be scarce: nothing is overspent, the scarce one is used up, little is lost."""
     for amounts in ((40.0, 90.0), (90.0, 40.0)):
@@ -555,6 +552,7 @@ def test_money_and_tokens_a_day_are_paced_by_their_prices() -> None:
         jb.simulate(InFlight(PricePacer()), late, limit, key=KEY)
 
 
+@pytest.mark.integration
 def test_a_price_that_divides_a_budget_that_renews_is_paid_as_often() -> None:
     for price, times in itertools.product((0.1, 0.3, 0.7), (1, 10)):  # rounded up, up and down
         world = Delayed(FiniteArms.empirical([[([1.0], [price])]]), FixedDelay(0), room=2)

@@ -211,6 +211,7 @@ def test_who_plays_the_benchmark_has_regret_exactly_0(number: int) -> None:
     assert shares[1].mean() > 0.02
 
 
+@pytest.mark.integration
 def test_with_certain_costs_a_budget_is_planned_to_the_tick() -> None:
     """Cheap now, good later: who knows waits, and the null arm makes waiting free."""
 

@@ -21,6 +21,7 @@ from jaxbandits.environments import (
     random_beta,
     random_generalised_bernoulli,
 )
+from jaxbandits.environments.finite import refuses_but_one_arm
 from tests.contract.threefry import threefry
 from tests.contract.worlds import KEY, world
 
@@ -224,3 +225,8 @@ def test_a_subclass_is_made_as_its_parent_is() -> None:
         Shelf.of(FiniteArms.bernoulli(means, means), pulls=3),
     ]
     assert [type(world) for world in worlds] == [Arms, Arms, Arms, Arms, Table, Segments, Shelf]
+
+
+def test_one_arm_is_one_whole_number() -> None:
+    for action, is_one in ((np.int32(1), True), (np.float32(1), False), (np.ones(2, int), False)):
+        assert (refuses_but_one_arm(action) is None) == is_one

@@ -179,7 +179,7 @@ REFUSED = [
     # tables of requests, contexts
     (lambda: table([[0.5]], [[0.5, 0.5]]), r"shapes \(1, 1\) and \(1, 2\)"),
     (lambda: table([[1.5]], [[0.5]]), "reward: 1.5 given"),
-    (lambda: table([[0.5]], [[1e-9]]).check(), "cost: 1e-09 given"),
+    (lambda: table([[0.5] * 2] * 2, [[0.5, 0.0], [0.5, 1e-9]]).check(), "cost: 5e-10 given"),
     (lambda: table([[0.5]] * 3, [[0.5]] * 3, features=[[1.0]] * 4), "features: 'shape"),
     (lambda: linear(np.zeros((3, 3)), np.zeros((3, 4)), Gaussian(3)), r"reward: .* \[3, 4\]"),
     (lambda: play(p.LinUCB(), TWO), "'no contexts' given"),

@@ -135,6 +135,7 @@ def test_where_two_neighbours_go_is_independent_of_where_they_stand() -> None:
     assert stats.chisquare(np.bincount((second - first) % 97, minlength=97)[1:]).pvalue > 0.005
 
 
+@pytest.mark.integration
 def test_prices_may_change_while_the_requests_stay() -> None:
     """Segments of one table: same rows, another price; late answers come of their row."""
     usual, cheap = table(order=ShuffledRows()), table(order=ShuffledRows())

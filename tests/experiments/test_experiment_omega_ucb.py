@@ -11,13 +11,7 @@ import jaxbandits as jb
 from experiments.common import Options, ranking
 from experiments.omega_ucb.figures import best, less, somewhere, statistic
 from experiments.omega_ucb.intervals import arms_of, example2, figure5, ratio_bounds
-from experiments.omega_ucb.play import (
-    MARKS,
-    SETTINGS,
-    Curves,
-    ToldOfTime,
-    _beta_ads,
-)
+from experiments.omega_ucb.play import MARKS, SETTINGS, Curves, ToldOfTime, _beta_ads
 from jaxbandits.policies import OmegaUCB
 from jaxbandits.policies.base import evaluate_arms
 

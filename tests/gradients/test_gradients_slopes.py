@@ -74,6 +74,7 @@ def test_a_slope_that_is_not_finite_is_named(policy: Any, estimator: str) -> Non
         estimate(policy, ARMS, HORIZON, wrt="theta", key=KEY)
 
 
+@pytest.mark.integration
 def test_an_index_and_a_score_inside_another_policy_are_named_too() -> None:
     options = {"wrt": "theta", "key": KEY, "replicates": 8}
     with pytest.raises(jb.InputError, match=r"the slope by theta is not finite in . of 8 runs"):

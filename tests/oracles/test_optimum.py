@@ -56,6 +56,7 @@ def random_arms(seed: int, count: int) -> list[ArmLaw]:
 
 
 @pytest.mark.parametrize("last_pull", ["counts", "forfeits"])
+@pytest.mark.sample_rows("forfeits")
 def test_against_all_policies(last_pull: str) -> None:
     differs = 0
     for seed in range(6):

@@ -97,6 +97,7 @@ def players(mu: np.ndarray, cost: np.ndarray) -> list[jb.Policy]:
 
 
 @pytest.mark.integration
+@pytest.mark.rows
 def test_every_policy_is_below_the_optimum_and_that_below_the_fluid_program() -> None:
     """Of all instances and of each, by standard errors; learners clearly below."""
     count, runs = 500, 64

@@ -135,6 +135,7 @@ def test_games_by_hand() -> None:
     np.testing.assert_allclose(y, [0.603677, 0.396323], atol=1e-6)
 
 
+@pytest.mark.integration
 def test_a_draw_of_one_number_is_a_draw_of_the_whole_parameter() -> None:
     """θ̃ = A⁻¹h + v L⁻ᵀz: its score at x̃ is r̂ + v w ζ, ζ standard normal, arm by arm."""
     model = twin.Linear(2, 1, [0.01, 2, 2])

@@ -317,6 +317,7 @@ def test_detectors_agree_with_their_twins() -> None:
     assert count >= 10
 
 
+@pytest.mark.integration
 def test_glr_with_few_places_is_at_most_a_spacing_later_than_with_all() -> None:
     for seed in range(4):
         x = stream(seed, 0.3, 0.7)

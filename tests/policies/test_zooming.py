@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import warnings
 from collections.abc import Iterator
@@ -258,14 +259,12 @@ def test_warnings_in_clear_words() -> None:
             lay_out(policy, world, jb.TotalBudget(5.0, last_pull="forfeits"), key=KEY)
         return [str(w.message) for w in caught]
 
+    zoom = functools.partial(SinglePhaseBZoom, budget=5.0)
     good, where = [[600.0, 600.0]], r".* in instance 1 \(1 of 2 instances\)"
     for policy, words in (
+        (zoom(lam=0.2, lipschitz=good), rf"lam: 0\.2 is above .* 0\.1{where}"),
         (
-            SinglePhaseBZoom(budget=5.0, lam=0.2, lipschitz=good),
-            rf"lam: 0\.2 is above .* 0\.1{where}",
-        ),
-        (
-            SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=[[600.0, 20.0]]),
+            zoom(lam=[[0.5, 0.1]], lipschitz=[[600.0, 20.0]]),
             rf"lipschitz: 20 is below the largest slope 1[78]\d{where}",
         ),
         (SinglePhaseZooming(budget=5.0, lam=0.1, lipschitz=0.01), "0.01 is below .* slope 0.05"),
@@ -273,7 +272,9 @@ def test_warnings_in_clear_words() -> None:
     ):
         (line,) = messages(policy)
         assert re.search(words, line)
-    assert messages(SinglePhaseBZoom(budget=5.0, lam=[[0.5, 0.1]], lipschitz=good)) == []
+    exact = world.slopes(lambda reward, cost: reward / cost)[None]
+    for enough in (good, exact):
+        assert messages(zoom(lam=[[0.5, 0.1]], lipschitz=enough)) == []
 
 
 def test_on_points_plays_the_finite_bandit() -> None:

@@ -31,6 +31,7 @@ def test_the_indistinguishable_values_contain_the_best_one():
 
 
 @pytest.mark.parametrize("cells", [1, 4])
+@pytest.mark.sample_rows("4")
 def test_noise_is_called_clear_in_one_table_of_twenty(cells):
     """Eight policies of one law, the best chosen by looking."""
     rng, tables = np.random.default_rng(4), 400 // cells
@@ -45,6 +46,7 @@ def test_noise_is_called_clear_in_one_table_of_twenty(cells):
 
 
 @pytest.mark.parametrize(("shift", "share"), [(3, 0.65), (-3, 0.65), (5, 0.95)])
+@pytest.mark.sample_rows("-3")
 def test_a_true_difference_of_three_standard_errors_is_called_clear(shift, share):
     """The first of eight policies is some standard errors worse, or better, than the rest."""
     rng, runs = np.random.default_rng(5), 60
@@ -87,5 +89,5 @@ def test_a_curve_says_what_a_few_units_carry():
     )
     short = of_runs(means[:, 2:8], [0.1, 0.2])
     assert short.warnings == (
-        "few units: 6 runs are too few for an interval with its stated coverage; take 11 or more",
+        "few units: 6 runs are too few for an interval with its stated coverage; take 11 or more"
     )

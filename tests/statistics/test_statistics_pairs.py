@@ -77,6 +77,7 @@ def test_two_given_instances_are_welch() -> None:
         ("loss of 40 in 10 %", 2, 100),
     ],
 )
+@pytest.mark.sample_rows("lognormal", "loss")
 def test_the_whole_table_is_seldom_wrong(law: str, settings: int, runs: int) -> None:
     """Equal means: a pair is clear in at most 5 % of tables, also where t-tests are wrong."""
     rng, tables = np.random.default_rng(3), 300

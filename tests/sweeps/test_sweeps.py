@@ -579,6 +579,7 @@ def test_a_sweep_is_the_code_that_it_plays(tmp_path, monkeypatch):
     assert code(limit=limit) == code(limit=limit) != code(limit=limit, clock=2**23)
 
 
+@pytest.mark.integration
 def test_another_process_makes_the_same_sweep_and_the_same_programs(tmp_path):
     file = tmp_path / "spec.py"
     (tmp_path / "sweep_helpers.py").write_text("def scaled(x):\n    return 2 * x\n")

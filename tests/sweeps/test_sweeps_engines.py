@@ -135,6 +135,7 @@ class Cluster:
             process.wait()
 
 
+@pytest.mark.rows
 def test_dask_workers_of_another_version_and_the_death_of_the_scheduler(work, tmp_path):
     folder, whole = work
     shutil.copytree(
