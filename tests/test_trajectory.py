@@ -57,7 +57,7 @@ ROWS: dict[str, tuple[Any, Any, Any]] = {
     ),
     "reservoir": (ArmIncreasing(RCB(), beta=1.0), lambda: world("reservoir"), COUNTS),
     "continuum": (
-        SinglePhaseBZoom(budget=9.0, lam=0.3, lipschitz=[[3.0, 4.0]]),
+        SinglePhaseBZoom(budget=9.0, lam=0.3, lipschitz=[[3.0, 30.0]]),
         continuum,
         jb.Horizon(20),
     ),
