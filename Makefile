@@ -56,9 +56,10 @@ test-fast: lint
 TABLES := tests/engine tests/contract tests/core tests/numerics
 # Whose twins and statistics take long; their quick tests are in every run.
 FAMILIES := tests/policies tests/environments
+SLOW := -n $(WORKERS) --durations=20 -m 'integration and not rows'
 test-integration: $(SITE_TOOLS) other-experiments
-	$(BIN)/python -m pytest $(TABLES) -n $(WORKERS) --dist worksteal -m 'integration and not rows'
-	$(QUICKLY) $(BIN)/python -m pytest tests $(patsubst %,--ignore=%,$(TABLES) $(FAMILIES)) -n $(WORKERS) --dist loadfile -m 'integration and not rows'
+	$(BIN)/python -m pytest $(TABLES) --dist worksteal $(SLOW)
+	$(QUICKLY) $(BIN)/python -m pytest tests $(patsubst %,--ignore=%,$(TABLES) $(FAMILIES)) --dist loadfile $(SLOW)
 	$(call examples,$(wildcard docs) $(SITE:%=--ignore=%))
 
 venv: $(TEST_TOOLS) $(SITE_TOOLS)
@@ -136,7 +137,7 @@ unit-core: $(TEST_TOOLS)
 # issue ends.
 test-long: $(TEST_TOOLS) long-experiments docs
 	$(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal -m rows
-	$(BIN)/python -m pytest $(FAMILIES) -n $(WORKERS) --dist worksteal -m 'integration and not rows'
+	$(BIN)/python -m pytest $(FAMILIES) --dist worksteal $(SLOW)
 
 # In Markdown an example's last line needs an empty line before the closing fence. The pages' examples are played in the slow
 # half. What the site executes is left to `make docs`. pytest's 5 says "nothing to run", which is no failure here.
