@@ -52,14 +52,16 @@ FAST := tests/core/test_capabilities.py tests/test_house.py tests/engine/test_le
 test-fast: lint
 	@$(call beside_types,$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration and not rows')
 
-# Tables of engines and contracts go row by row to whoever is free; files that build something first stay together.
-TABLES := tests/engine tests/contract tests/core tests/numerics
+# The bits that XLA makes are what these are about. All others ask for formulas, laws and messages, which do not hang on the
+# passes of its compiler: without them they take two thirds of the time.
+COMPILED := tests/engine tests/numerics $(wildcard $(patsubst %,tests/c*/test_%.py,bits environments policies streams ticks))
 # Whose twins and statistics take long; their quick tests are in every run.
 FAMILIES := tests/policies tests/environments
+# Rows go to whoever is free; files that build something first stay together (loadfile).
 SLOW := -n $(WORKERS) --durations=20 -m 'integration and not rows'
 test-integration: $(SITE_TOOLS) other-experiments
-	$(BIN)/python -m pytest $(TABLES) --dist worksteal $(SLOW)
-	$(QUICKLY) $(BIN)/python -m pytest tests $(patsubst %,--ignore=%,$(TABLES) $(FAMILIES)) --dist loadfile $(SLOW)
+	$(BIN)/python -m pytest $(COMPILED) --dist worksteal $(SLOW)
+	$(QUICKLY) $(BIN)/python -m pytest tests $(patsubst %,--ignore=%,$(COMPILED) $(FAMILIES)) --dist loadfile $(SLOW)
 	$(call examples,$(wildcard docs) $(SITE:%=--ignore=%))
 
 venv: $(TEST_TOOLS) $(SITE_TOOLS)
@@ -121,9 +123,6 @@ beside_types = log=$$(mktemp) || exit 1; $(MAKE) types >"$$log" 2>&1 & \
 types-and-smoke: $(TEST_TOOLS)
 	@$(call beside_types,$(MAKE) experiments-smoke)
 
-# The bits that XLA makes are what these are about. All others ask for formulas, laws and messages, which do not hang on the
-# passes of its compiler: without them they take two thirds of the time.
-COMPILED := tests/engine tests/numerics $(wildcard $(patsubst %,tests/c*/test_%.py,bits environments policies streams ticks))
 tested = $(BIN)/python -m pytest $(1) -n $(WORKERS) --dist worksteal --durations=20 -m 'not integration and not rows'
 unit: $(TEST_TOOLS)
 	$(call tested,$(COMPILED))
