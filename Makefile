@@ -141,7 +141,7 @@ test-long: $(TEST_TOOLS) long-experiments docs
 # In Markdown an example's last line needs an empty line before the closing fence. The pages' examples are played in the slow
 # half. What the site executes is left to `make docs`. pytest's 5 says "nothing to run", which is no failure here.
 SITE := docs/conf.py docs/_build docs/_ext docs/api docs/auto_gallery docs/gallery
-examples = $(QUICKLY) $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' $(1) -n $(WORKERS) --dist worksteal || [ $$? -eq 5 ]
+examples = $(QUICKLY) $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' $(1) -n $(WORKERS) --dist worksteal --durations=10 || [ $$? -eq 5 ]
 doctest: $(TEST_TOOLS)
 	$(call examples,jaxbandits $(wildcard README.md))
 
