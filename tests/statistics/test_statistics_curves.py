@@ -89,5 +89,5 @@ def test_a_curve_says_what_a_few_units_carry():
     )
     short = of_runs(means[:, 2:8], [0.1, 0.2])
     assert short.warnings == (
-        "few units: 6 runs are too few for an interval with its stated coverage; take 11 or more"
+        "few units: 6 runs are too few for an interval with its stated coverage; take 11 or more",
     )
