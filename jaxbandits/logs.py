@@ -26,15 +26,7 @@ from jaxbandits.constraints import Horizon, TotalBudget, rounds_of
 from jaxbandits.core import streams, ticks
 from jaxbandits.core.checks import bad, booleans, door, in_float32, numbers, refuse, whole_number
 from jaxbandits.core.fingerprint import PROGRAM
-from jaxbandits.core.protocol import (
-    Constraint,
-    Feedback,
-    Outcome,
-    Policy,
-    Status,
-    View,
-    unknown,
-)
+from jaxbandits.core.protocol import Constraint, Feedback, Outcome, Policy, Status, View, unknown
 from jaxbandits.core.pytrees import leaf, pytree, select_tree
 from jaxbandits.core.specs import FiniteSpec
 from jaxbandits.core.tables import check_unit, ticks32

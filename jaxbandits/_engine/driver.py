@@ -25,14 +25,7 @@ from jax.sharding import SingleDeviceSharding
 
 from jaxbandits._engine import scan
 from jaxbandits._engine.lanes import NoNativeForm
-from jaxbandits._engine.scan import (
-    Account,
-    Carry,
-    Lane,
-    account,
-    at_instance,
-    record_mark,
-)
+from jaxbandits._engine.scan import Account, Carry, Lane, account, at_instance, record_mark
 from jaxbandits.core import ticks
 from jaxbandits.core.fingerprint import PROGRAM
 from jaxbandits.core.protocol import Constraint, Environment, Policy, Status
