@@ -53,7 +53,7 @@ test-fast: lint
 	@$(call beside_types,$(BIN)/python -m pytest $(FAST) -n $(WORKERS) --dist worksteal -q -m 'not slow and not integration and not rows')
 
 # The bits that XLA makes are what these are about. All others ask for formulas, laws and messages, which do not hang on the
-# passes of its compiler: without them they take two thirds of the time.
+# passes of its compiler: without them they take three fifths of the time.
 COMPILED := tests/engine tests/numerics $(wildcard $(patsubst %,tests/c*/test_%.py,bits environments policies streams ticks))
 # Whose twins and statistics take long; their quick tests are in every run.
 FAMILIES := tests/policies tests/environments

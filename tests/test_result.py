@@ -266,10 +266,9 @@ def test_labels() -> None:
         "BudgetedThompson",
     ]
     assert jax.tree.leaves(result.about.key) == jax.random.key_data(KEY).tolist()
-    about = result.about
-    later = dataclasses.replace(about, seconds=9.0, when="2030", processor="another")
-    assert later == about != dataclasses.replace(about, key=(0, 9))
-    assert "instance_ids=(0, 1, 2)" in repr(about) and "replicate_ids" not in repr(about)
+    later = dataclasses.replace(result.about, seconds=9.0, when="2030", processor="another")
+    assert later == result.about != dataclasses.replace(later, key=(0, 9))
+    assert "instance_ids=(0, 1, 2)" in repr(later) and "replicate_ids" not in repr(later)
 
 
 @jb.pytree
